@@ -1,0 +1,34 @@
+"""Articulated-body inertias: the Riccati sweep behind forward dynamics.  Paper F fig. 9; math §4.
+
+    inward    D(k) = H(k) P(k) H*(k) + armature(k)                                              (1)
+              G(k) = P(k) H*(k) D⁻¹(k)                                                          (2)
+              P⁺(k) = P(k) − G(k) H(k) P(k)                                                     (3)
+              P(p) = P(p) + φ(p,k) P⁺(k) φ*(p,k)                                                (4)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..mechanism import Mechanism
+from ..small import inverse_spd, mirror_lower
+from ..spatial import congruence
+
+__all__ = ["articulated_inertias"]
+
+
+def articulated_inertias(
+    mech: Mechanism, H: list[np.ndarray], phi: list[Any]
+) -> tuple[list[Any], list[Any], list[Any]]:
+    """P (6, 6), D⁻¹ (dof, dof) and G (6, dof) of every body, given H and φ.  O(N)."""
+    P: list[Any] = [M.matrix for M in mech.M]
+    D_inv, G = mech.slots(2)
+    for p, k in mech.inward():
+        PH = P[k] @ H[k].T
+        D_inv[k] = inverse_spd(H[k] @ PH + np.diag(mech.armature[k]))  # (1)
+        G[k] = PH @ D_inv[k]  # (2)
+        P_plus = mirror_lower(P[k] - G[k] @ PH.T)  # (3)
+        P[p] = P[p] + congruence(P_plus, phi[k])  # (4)
+    return P, D_inv, G

@@ -1,0 +1,79 @@
+"""Centre of mass, momentum and energy (math §1.4, §3).
+
+    inward    R(p) = R(p) + φ(p,k) R(k) φ*(p,k)           composite inertias: the first moments
+              h(p) = h(p) + φ(p,k) h(k)                   momenta, starting from h(k) = M(k) V(k)
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ..errors import ArgumentError, ModelError
+from ..mechanism import Mechanism
+from ..rotation import skew
+
+__all__ = ["center_of_mass", "kinetic_energy", "momentum", "potential_energy", "total_mass"]
+
+
+def total_mass(mech: Mechanism) -> Any:
+    """The mass of all moving bodies, kg."""
+    return sum(M.mass for M in mech.M)
+
+
+def center_of_mass(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """The centre of mass of all moving bodies, (3,) in the world.  O(N)."""
+    mass = total_mass(mech)
+    if mass == 0:
+        raise ModelError(f"{mech.name!r} has no mass: its centre of mass is nowhere")
+    return _first_moment(mech, q) / mass
+
+
+def momentum(
+    mech: Mechanism, q: np.ndarray, qd: np.ndarray, about: Literal["com", "world"] = "com"
+) -> np.ndarray:
+    """The spatial momentum (angular; linear) in world axes: (6,).  O(N).
+
+    about: "com", the moment is taken about the centre of mass; "world", about the world's origin.
+    """
+    if about not in ("com", "world"):
+        raise ArgumentError(f"about is {about!r}; choose 'com' or 'world'")
+    H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
+    V, h = mech.slots(2)
+    for p, k in mech.outward():
+        V[k] = phi[k].T @ V[p] + H[k].T @ qd_[k]
+        h[k] = mech.M[k] @ V[k]
+    for p, k in mech.inward():
+        h[p] = h[p] + phi[k] @ h[k]
+    if about == "world":
+        return h[0]
+    shift = skew(center_of_mass(mech, q)) @ h[0][3:]
+    return h[0] - np.concatenate([shift, np.zeros(3)])
+
+
+def kinetic_energy(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> Any:
+    """½ Σ V* M V + ½ Σ armature q̇² = ½ q̇ᵀ M(q) q̇: a scalar, in J.  O(N)."""
+    H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
+    (V,) = mech.slots(1)
+    twice = 0.0
+    for p, k in mech.outward():
+        V[k] = phi[k].T @ V[p] + H[k].T @ qd_[k]
+        twice = twice + V[k] @ (mech.M[k] @ V[k]) + qd_[k] @ (mech.armature[k] * qd_[k])
+    return 0.5 * twice
+
+
+def potential_energy(mech: Mechanism, q: np.ndarray) -> Any:
+    """−Σ m g·c, zero with every centre of mass at the world's origin: a scalar, in J.  O(N)."""
+    return -(np.array(mech.gravity) @ _first_moment(mech, q))
+
+
+def _first_moment(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """Σ m c in the world: (3,)."""
+    phi = mech.phi(q)
+    mass = [M.mass for M in mech.M]
+    h = [M.h for M in mech.M]
+    for p, k in mech.inward():
+        mass[p] = mass[p] + mass[k]
+        h[p] = h[p] + phi[k].R @ h[k] + mass[k] * phi[k].p
+    return h[0]

@@ -1,0 +1,61 @@
+"""Inverse dynamics (RNEA): the joint forces that a motion needs.  Paper F fig. 5; math §3.
+
+    outward   V(k) = φ*(p,k) V(p) + H*(k) q̇(k)                                                  (1)
+              a(k) = V(k) × H*(k) q̇(k) + Ḣ*(k) q̇(k)                                             (2)
+              α(k) = φ*(p,k) α(p) + H*(k) q̈(k) + a(k),   α(0) = −g                              (3)
+              f(k) = M(k) α(k) + V(k) ×* M(k) V(k) − f_ext(k)                                   (4)
+    inward    τ(k) = H(k) f(k) + armature(k) q̈(k)                                               (5)
+              f(p) = f(p) + φ(p,k) f(k)                                                         (6)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..mechanism import Mechanism
+from ..spatial import cross_force, cross_motion
+
+__all__ = ["bias_forces", "gravity_forces", "inverse_dynamics", "rnea"]
+
+
+def inverse_dynamics(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    qdd: np.ndarray,
+    f_ext: np.ndarray | None = None,
+) -> np.ndarray:
+    """τ = M(q) q̈ + C(q, q̇) + g(q) − Σ Jᵀ f_ext: (nv,).  O(N): one sweep out, one sweep in.
+
+    f_ext: (n_bodies, 6), forces (moment; force) acting on the bodies, in body axes at body origins.
+    """
+    H, M, phi, H_rate = mech.H(q), mech.M, mech.phi(q), mech.H_rate(q, qd)
+    qd_, qdd_, f_ext_ = mech.rates(qd), mech.rates(qdd), mech.wrenches(f_ext)
+    V, alpha, f, tau = mech.slots(4)
+    alpha[0] = -mech.free_fall
+    for p, k in mech.outward():
+        W = H[k].T @ qd_[k]
+        V[k] = phi[k].T @ V[p] + W  # (1)
+        a = cross_motion(V[k], W) + H_rate[k].T @ qd_[k]  # (2)
+        alpha[k] = phi[k].T @ alpha[p] + H[k].T @ qdd_[k] + a  # (3)
+        f[k] = M[k] @ alpha[k] + cross_force(V[k], M[k] @ V[k]) - f_ext_[k]  # (4)
+    for p, k in mech.inward():
+        tau[k] = H[k] @ f[k] + mech.armature[k] * qdd_[k]  # (5)
+        f[p] = f[p] + phi[k] @ f[k]  # (6)
+    return mech.join(tau)
+
+
+def bias_forces(
+    mech: Mechanism, q: np.ndarray, qd: np.ndarray, f_ext: np.ndarray | None = None
+) -> np.ndarray:
+    """C(q, q̇) + g(q) − Σ Jᵀ f_ext: the joint forces at q̈ = 0, (nv,).  O(N)."""
+    return inverse_dynamics(mech, q, qd, np.zeros(mech.nv), f_ext)
+
+
+def gravity_forces(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """g(q): the joint forces that hold the mechanism still, (nv,).  O(N)."""
+    still = np.zeros(mech.nv)
+    return inverse_dynamics(mech, q, still, still)
+
+
+rnea = inverse_dynamics

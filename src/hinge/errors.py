@@ -1,0 +1,21 @@
+"""What hinge raises and warns. Every message says what, where, expected, got, and what to do."""
+
+from __future__ import annotations
+
+__all__ = ["ArgumentError", "HingeError", "ModelError", "ModelWarning"]
+
+
+class HingeError(Exception):
+    """Any error that hinge raises on purpose."""
+
+
+class ModelError(HingeError, ValueError):
+    """A mechanism, or the file it comes from, is wrong."""
+
+
+class ArgumentError(HingeError, ValueError):
+    """An argument of a call does not fit the robot or the function."""
+
+
+class ModelWarning(UserWarning):
+    """A mechanism can be used, but a number in it is not what nature makes."""

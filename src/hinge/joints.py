@@ -1,0 +1,402 @@
+"""Joints: what a body may do relative to its parent (paper F, part 2; math §2).
+
+Each joint gives its pose (R, p), its hinge map H (dof × 6, in the axes of the body it carries), the
+rate of H where H is not constant, and the arithmetic of its coordinates.  Poses, H and `integrate`
+run on any scalar.  Limits, armature, damping, friction and mimic are data.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .errors import ModelError
+from .rotation import (
+    about_axis,
+    quaternion_exp,
+    quaternion_log,
+    quaternion_matrix,
+    quaternion_product,
+    skew,
+    translation_exp,
+    translation_log,
+)
+from .small import cos, sin
+from .spatial import cross_motion
+
+__all__ = [
+    "Cylindrical",
+    "Fixed",
+    "Free",
+    "Helical",
+    "Joint",
+    "Mimic",
+    "Planar",
+    "Prismatic",
+    "Revolute",
+    "Spherical",
+    "Translation",
+    "Universal",
+]
+
+PerDof = float | Sequence[float]
+_INF = float("inf")
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """This joint follows another: q = ratio · q_leader + offset.  It has no DoF of its own."""
+
+    joint: str
+    ratio: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Joint(ABC):
+    """A joint and its data; every number of the data may be one for all DoF or one per DoF.
+
+    armature: reflected rotor inertia, kg m² (kg for sliding DoF), added to the diagonal of M.
+    damping, friction: viscous and Coulomb coefficients; used by simulation, not by the dynamics.
+    lower, upper: limits of q, where q is a vector; velocity_limit, effort_limit: of qd and tau.
+    """
+
+    nq: ClassVar[int]
+    nv: ClassVar[int]
+
+    armature: PerDof = field(default=0.0, kw_only=True)
+    damping: PerDof = field(default=0.0, kw_only=True)
+    friction: PerDof = field(default=0.0, kw_only=True)
+    lower: PerDof = field(default=-_INF, kw_only=True)
+    upper: PerDof = field(default=_INF, kw_only=True)
+    velocity_limit: PerDof = field(default=_INF, kw_only=True)
+    effort_limit: PerDof = field(default=_INF, kw_only=True)
+    mimic: Mimic | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("armature", "damping", "friction", "velocity_limit", "effort_limit"):
+            values = self._per_dof(name)
+            if any(v < 0 for v in values):
+                raise ModelError(f"{self}: {name} is {min(values):g}; it must not be negative")
+        lower, upper = self._per_dof("lower"), self._per_dof("upper")
+        if any(a > b for a, b in zip(lower, upper, strict=True)):
+            raise ModelError(f"{self}: lower limit {lower} is above upper limit {upper}")
+        if self.nq != self.nv and np.isfinite([*lower, *upper]).any():
+            raise ModelError(f"{self}: has a quaternion in q, which no lower and upper can bound")
+        if self.mimic is not None and self.nv != 1:
+            raise ModelError(f"{self}: has {self.nv} DoF; only a joint of one DoF can mimic")
+        for axis in (f.name for f in fields(self) if f.name.startswith("axis")):
+            object.__setattr__(self, axis, _unit(axis, getattr(self, axis), self))
+
+    def _per_dof(self, name: str) -> tuple[float, ...]:
+        """Replace a datum by one float per DoF, and check them."""
+        given = np.asarray(getattr(self, name), dtype=float)
+        if given.shape not in ((), (self.nv,)):
+            raise ModelError(
+                f"{self}: {name} has shape {given.shape}; give one number, or {self.nv} (one per DoF)"
+            )
+        values = tuple(float(x) for x in np.broadcast_to(given, (self.nv,)))
+        if any(x != x for x in values):
+            raise ModelError(f"{self}: {name} is NaN; give a number")
+        object.__setattr__(self, name, values)
+        return values
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+    @property
+    def commuting(self) -> bool:
+        """Whether `integrate` adds: finite motions of the joint commute, or q is a chart."""
+        return True
+
+    @abstractmethod
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(R, p) of the body's frame in the joint's frame on the parent."""
+
+    @abstractmethod
+    def H(self, q: np.ndarray) -> np.ndarray:
+        """The hinge map (nv, 6): the body moves relative to its parent with Hᵀ qd, body axes."""
+
+    def H_rate(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """The componentwise time derivative of H, (nv, 6): zero unless H depends on q."""
+        return np.zeros((self.nv, 6))
+
+    def neutral(self) -> np.ndarray:
+        """The coordinates at which the body's frame coincides with the joint's frame."""
+        return np.zeros(self.nq)
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        """Uniform within the limits; ±π for an angle and ±1 m for a length that has none."""
+        reach = np.where(np.abs(self.H(self.neutral())[:, :3]).any(axis=1), np.pi, 1.0)
+        lower, upper = np.array(self.lower), np.array(self.upper)
+        low = np.where(np.isfinite(lower), lower, np.minimum(-reach, upper - reach))
+        high = np.where(np.isfinite(upper), upper, np.maximum(reach, low + reach))
+        return rng.uniform(low, high)
+
+    def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
+        """q after moving along the constant velocity dv for a unit of time."""
+        return q + dv
+
+    def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+        """The dv with integrate(q0, dv) = q1, the shortest one."""
+        return q1 - q0
+
+    def tangent_rate(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """u̇ for which integrate(q, u) moves with velocity v: v + ½[u,v] + ⅟₁₂[u,[u,v]] + O(u⁴)."""
+        if self.commuting:
+            return v
+        H = self.H(self.neutral())
+        uv = H @ cross_motion(H.T @ u, H.T @ v)
+        return v + uv / 2 + H @ cross_motion(H.T @ u, H.T @ uv) / 12
+
+
+def _unit(name: str, axis: Any, joint: Joint) -> tuple[float, ...]:
+    a = np.asarray(axis, dtype=float)
+    if a.shape != (3,) or not np.isfinite(a).all():
+        raise ModelError(f"{joint}: {name} is {axis}; give three finite numbers")
+    length = np.linalg.norm(a)
+    if length < 1e-12:
+        raise ModelError(f"{joint}: {name} is {tuple(a.tolist())}; give a non-zero axis")
+    return tuple((a / length).tolist())
+
+
+def _angular(*axes: Any) -> np.ndarray:
+    return np.array([[*a, 0.0, 0.0, 0.0] for a in axes])
+
+
+def _linear(*axes: Any) -> np.ndarray:
+    return np.array([[0.0, 0.0, 0.0, *a] for a in axes])
+
+
+def _along(axis: Sequence[float], q: np.ndarray) -> np.ndarray:
+    """The vector q · axis; q: (1,)."""
+    return np.array(axis)[:, None] @ q
+
+
+@dataclass(frozen=True)
+class Revolute(Joint):
+    """Turns about an axis: R = exp(a× q)."""
+
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    axis: Sequence[float] = (0.0, 0.0, 1.0)
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return about_axis(np.array(self.axis), q), np.zeros(3)
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return _angular(self.axis)
+
+
+@dataclass(frozen=True)
+class Prismatic(Joint):
+    """Slides along an axis: p = a q."""
+
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    axis: Sequence[float] = (0.0, 0.0, 1.0)
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.eye(3), _along(self.axis, q)
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return _linear(self.axis)
+
+
+@dataclass(frozen=True)
+class Helical(Joint):
+    """A screw: turns by q about an axis and slides pitch · q along it; pitch in m per rad."""
+
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    axis: Sequence[float] = (0.0, 0.0, 1.0)
+    pitch: float = 0.0
+
+    def __post_init__(self) -> None:
+        Joint.__post_init__(self)
+        if not np.isfinite(self.pitch):
+            raise ModelError(f"{self}: pitch is {self.pitch}; give a finite number, in m per rad")
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return about_axis(np.array(self.axis), q), self.pitch * _along(self.axis, q)
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return _angular(self.axis) + self.pitch * _linear(self.axis)
+
+
+@dataclass(frozen=True)
+class Cylindrical(Joint):
+    """Turns about an axis and slides along it; q = (angle, displacement)."""
+
+    nq: ClassVar[int] = 2
+    nv: ClassVar[int] = 2
+    axis: Sequence[float] = (0.0, 0.0, 1.0)
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return about_axis(np.array(self.axis), q[:1]), _along(self.axis, q[1:])
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return np.vstack([_angular(self.axis), _linear(self.axis)])
+
+
+@dataclass(frozen=True)
+class Translation(Joint):
+    """Slides in all three directions: p = q."""
+
+    nq: ClassVar[int] = 3
+    nv: ClassVar[int] = 3
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.eye(3), q
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return _linear(*np.eye(3))
+
+
+@dataclass(frozen=True)
+class Universal(Joint):
+    """Two turns in a row: R = R(axis1, q₁) R(axis2, q₂), qd = dq/dt."""
+
+    nq: ClassVar[int] = 2
+    nv: ClassVar[int] = 2
+    axis1: Sequence[float] = (1.0, 0.0, 0.0)
+    axis2: Sequence[float] = (0.0, 1.0, 0.0)
+
+    def __post_init__(self) -> None:
+        Joint.__post_init__(self)
+        if np.linalg.norm(np.cross(self.axis1, self.axis2)) < 1e-6:
+            raise ModelError(f"{self}: axis1 and axis2 are parallel; give two different axes")
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        R1, R2 = about_axis(np.array(self.axis1), q[:1]), about_axis(np.array(self.axis2), q[1:])
+        return R1 @ R2, np.zeros(3)
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        R2 = about_axis(np.array(self.axis2), q[1:])
+        return _angular(R2.T @ np.array(self.axis1), self.axis2)
+
+    def H_rate(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        first, _ = self.H(q)[:, :3]
+        return _angular(skew(first) @ _along(self.axis2, qd[1:]), np.zeros(3))
+
+
+@dataclass(frozen=True)
+class Spherical(Joint):
+    """A ball in a socket: q = quaternion (w, x, y, z), qd = angular velocity in body axes."""
+
+    nq: ClassVar[int] = 4
+    nv: ClassVar[int] = 3
+
+    @property
+    def commuting(self) -> bool:
+        return False
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return quaternion_matrix(q), np.zeros(3)
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return _angular(*np.eye(3))
+
+    def neutral(self) -> np.ndarray:
+        return np.array([1.0, 0.0, 0.0, 0.0])
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        quat = rng.normal(size=4)
+        return quat / np.linalg.norm(quat)
+
+    def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
+        return quaternion_product(q, quaternion_exp(dv))
+
+    def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+        return quaternion_log(quaternion_product(_conjugate(q0), q1))
+
+
+@dataclass(frozen=True)
+class Planar(Joint):
+    """Slides in the x-y plane and turns about z: q = (x, y, θ), qd = (vx, vy, ω) in body axes."""
+
+    nq: ClassVar[int] = 3
+    nv: ClassVar[int] = 3
+
+    @property
+    def commuting(self) -> bool:
+        return False
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return about_axis(np.array([0.0, 0.0, 1.0]), q[2:]), np.array([q[0], q[1], 0])
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return np.eye(6)[[3, 4, 2]]
+
+    def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
+        turn = np.array([0, 0, dv[2]])
+        step = _plane(q[2]) @ translation_exp(turn, np.array([dv[0], dv[1], 0]))[:2]
+        return np.array([q[0] + step[0], q[1] + step[1], q[2] + dv[2]])
+
+    def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+        turn = q1[2] - q0[2]
+        turn = turn - 2 * np.pi * np.round(np.real(turn) / (2 * np.pi))
+        step = _plane(q0[2]).T @ (q1[:2] - q0[:2])
+        back = translation_log(np.array([0, 0, turn]), np.array([step[0], step[1], 0]))
+        return np.array([back[0], back[1], turn])
+
+
+@dataclass(frozen=True)
+class Free(Joint):
+    """No joint at all: q = (position, quaternion w x y z), qd = (ω; v) in body axes."""
+
+    nq: ClassVar[int] = 7
+    nv: ClassVar[int] = 6
+
+    @property
+    def commuting(self) -> bool:
+        return False
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return quaternion_matrix(q[3:]), q[:3]
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return np.eye(6)
+
+    def neutral(self) -> np.ndarray:
+        return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        quat = rng.normal(size=4)
+        return np.concatenate([rng.uniform(-1, 1, size=3), quat / np.linalg.norm(quat)])
+
+    def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
+        position = q[:3] + quaternion_matrix(q[3:]) @ translation_exp(dv[:3], dv[3:])
+        return np.concatenate([position, quaternion_product(q[3:], quaternion_exp(dv[:3]))])
+
+    def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+        turn = quaternion_log(quaternion_product(_conjugate(q0[3:]), q1[3:]))
+        step = quaternion_matrix(q0[3:]).T @ (q1[:3] - q0[:3])
+        return np.concatenate([turn, translation_log(turn, step)])
+
+
+@dataclass(frozen=True)
+class Fixed(Joint):
+    """No motion: a mechanism merges the body into its parent and keeps its frame."""
+
+    nq: ClassVar[int] = 0
+    nv: ClassVar[int] = 0
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.eye(3), np.zeros(3)
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return np.zeros((0, 6))
+
+
+def _conjugate(quat: np.ndarray) -> np.ndarray:
+    return np.array([quat[0], -quat[1], -quat[2], -quat[3]])
+
+
+def _plane(angle: Any) -> np.ndarray:
+    c, s = cos(angle), sin(angle)
+    return np.array([[c, -s], [s, c]])

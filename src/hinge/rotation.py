@@ -1,0 +1,164 @@
+"""Rotations: matrices about an axis, quaternions (scalar first), their exponential and logarithm.
+
+R_AB turns coordinates in B into coordinates in A.  Functions run on
+any scalar unless they say otherwise; angles are in radians.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .small import cos, sin, sqrt
+
+__all__ = [
+    "about_axis",
+    "from_rpy",
+    "is_rotation",
+    "quaternion_exp",
+    "quaternion_from_matrix",
+    "quaternion_log",
+    "quaternion_matrix",
+    "quaternion_product",
+    "skew",
+    "translation_exp",
+    "translation_log",
+]
+
+# Added to squared angles so that sin(θ)/θ needs no branch: far below any angle that matters, far
+# above underflow even in single precision.
+_TINY = 1e-30
+
+
+def skew(v: Any) -> np.ndarray:
+    """The matrix v× with (v×) w = v × w."""
+    x, y, z = v
+    return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+
+
+def about_axis(axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """R = cos q 1 + sin q a× + (1 − cos q) a aᵀ for a unit axis a; angle: (1,)."""
+    c, s = cos(angle), sin(angle)
+    aa = np.outer(axis, axis)
+    return aa + c * (np.eye(3) - aa) + s * skew(axis)
+
+
+def from_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
+    """R = Rz(yaw) Ry(pitch) Rx(roll), the fixed-axis angles of URDF."""
+    x, y, z = np.eye(3)
+    Rx, Ry, Rz = (about_axis(a, np.array([q])) for a, q in ((x, roll), (y, pitch), (z, yaw)))
+    return Rz @ Ry @ Rx
+
+
+def quaternion_matrix(quat: np.ndarray) -> np.ndarray:
+    """The rotation matrix of a quaternion of any length but zero (no square root is taken)."""
+    w, x, y, z = quat
+    s = 2 / (w * w + x * x + y * y + z * z)
+    xs, ys, zs = x * s, y * s, z * s
+    wx, wy, wz = w * xs, w * ys, w * zs
+    xx, yy, zz = x * xs, y * ys, z * zs
+    xy, xz, yz = x * ys, x * zs, y * zs
+    return np.array(
+        [
+            [1 - yy - zz, xy - wz, xz + wy],
+            [xy + wz, 1 - xx - zz, yz - wx],
+            [xz - wy, yz + wx, 1 - xx - yy],
+        ]
+    )
+
+
+def quaternion_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a ⊗ b: first turn by b, then by a."""
+    aw, ax, ay, az = a
+    bw, bx, by, bz = b
+    return np.array(
+        [
+            aw * bw - ax * bx - ay * by - az * bz,
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+        ]
+    )
+
+
+def quaternion_exp(w: np.ndarray) -> np.ndarray:
+    """The unit quaternion of the rotation vector w: (cos θ/2, w sin(θ/2)/θ), θ = |w|."""
+    angle = sqrt(w @ w + _TINY)
+    s = sin(0.5 * angle) / angle
+    return np.array([cos(0.5 * angle), w[0] * s, w[1] * s, w[2] * s])
+
+
+def translation_exp(w: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """The translation of exp(w; v): ∫₀¹ exp(s w×) v ds = v + B w×v + C w×(w×v)."""
+    angle = sqrt(w @ w + _TINY)
+    half = sin(0.5 * angle) / angle
+    B = np.array([2 * half * half])
+    C = np.array([_sine_defect(angle)])
+    wv = skew(w) @ v
+    return v + B * wv + C * (skew(w) @ wv)
+
+
+def _sine_defect(angle: Any) -> Any:
+    """(θ − sin θ)/θ³ without cancellation: the sine is built up from that of θ/27.
+
+    sin 3x = 3 sin x − 4 sin³x gives d(3x) = (3 d(x) x³ + 4 sin³x)/(3x)³ for the defect d; the
+    series of the start is cut where its next term is below rounding for any |θ| ≤ 2π.
+    """
+    x = angle / 27
+    y = x * x
+    d = (1 - y / 20 * (1 - y / 42 * (1 - y / 72 * (1 - y / 110)))) / 6
+    for _ in range(3):
+        ratio = sin(x) / x
+        d = d / 9 + 4 * ratio * ratio * ratio / 27
+        x = 3 * x
+    return d
+
+
+def translation_log(w: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """The v whose exp(w; v) has the translation p, for |w| < 2π: p − ½ w×p + D w×(w×p).
+
+    With d the sine defect, D = (d(θ) − ½ d(θ/2) + (θ d(θ/2)/4)²)/sinc²(θ/2): nothing cancels.
+    """
+    angle = sqrt(w @ w + _TINY)
+    half = _sine_defect(0.5 * angle)
+    sinc = 1 - 0.25 * angle * angle * half
+    D = (_sine_defect(angle) - 0.5 * half + (0.25 * angle * half) ** 2) / (sinc * sinc)
+    wp = skew(w) @ p
+    return p - 0.5 * wp + np.array([D]) * (skew(w) @ wp)
+
+
+def quaternion_log(quat: np.ndarray) -> np.ndarray:
+    """The rotation vector of a quaternion, at most π long; for real and complex numbers."""
+    vector = np.asarray(quat[1:])
+    sine = np.sqrt(vector @ vector + _TINY)
+    sign = -1.0 if np.real(quat[0]) < 0 else 1.0
+    half = _arctan2(sine, sign * quat[0])
+    return 2 * sign * half / sine * vector
+
+
+def _arctan2(y: Any, x: Any) -> Any:
+    """atan2 for y > 0, x ≥ 0 that also takes complex numbers (for complex steps)."""
+    if abs(x) < abs(y):
+        return 0.5 * np.pi - np.arctan(x / y)
+    return np.arctan(y / x)
+
+
+def quaternion_from_matrix(R: np.ndarray) -> np.ndarray:
+    """The unit quaternion (w ≥ 0) of a rotation matrix of floats, by its largest component."""
+    t = np.trace(R)
+    squares = np.array([1 + t, *(1 - t + 2 * np.diag(R))])
+    i = int(np.argmax(squares))
+    vector = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    if i == 0:
+        quat = np.array([squares[0], *vector])
+    else:
+        quat = np.array([vector[i - 1], *(R + R.T)[i - 1]])
+        quat[i] = squares[i]
+    quat = quat / np.linalg.norm(quat)
+    return -quat if quat[0] < 0 else quat
+
+
+def is_rotation(R: np.ndarray, tolerance: float = 1e-6) -> bool:
+    """Whether R is orthonormal and right-handed to within the tolerance."""
+    return bool(np.abs(R @ R.T - np.eye(3)).max() < tolerance and np.linalg.det(R) > 0)

@@ -1,0 +1,98 @@
+"""Algebra on matrices up to about 6×6 that runs on any scalar.
+
+NumPy's `@`, `+`, `concatenate` already work on object arrays; `np.linalg` and the elementary
+functions do not.  This file has what is missing, in straight-line code: no pivoting, no branches
+on values, so that the same lines run on floats, complex numbers, symbols and traced scalars.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+__all__ = ["cos", "inverse_spd", "mirror_lower", "sin", "solve_spd", "sqrt"]
+
+_NUMBERS = (float, complex, int, np.number)
+
+
+def _elementary(name: str, x: Any) -> Any:
+    """The function `name` of one scalar, as the library that made the scalar defines it."""
+    if isinstance(x, _NUMBERS):
+        return getattr(np, name)(x)
+    method = getattr(x, name, None)
+    if method is not None:
+        return method()
+    library = sys.modules[type(x).__module__.partition(".")[0]]
+    return getattr(library, name, getattr(math, name))(x)
+
+
+def _elementwise(name: str, x: Any) -> Any:
+    if not isinstance(x, np.ndarray):
+        return _elementary(name, x)
+    if x.dtype != object:
+        return getattr(np, name)(x)
+    return np.array([_elementary(name, e) for e in x.ravel()], dtype=object).reshape(x.shape)
+
+
+def sin(x: Any) -> Any:
+    """Sine of a scalar or of each entry of an array."""
+    return _elementwise("sin", x)
+
+
+def cos(x: Any) -> Any:
+    """Cosine of a scalar or of each entry of an array."""
+    return _elementwise("cos", x)
+
+
+def sqrt(x: Any) -> Any:
+    """Square root of a scalar or of each entry of an array."""
+    return _elementwise("sqrt", x)
+
+
+def mirror_lower(A: np.ndarray) -> np.ndarray:
+    """The symmetric matrix with the lower triangle of A; the upper one is not looked at."""
+    n = len(A)
+    return np.array([[A[max(i, j), min(i, j)] for j in range(n)] for i in range(n)])
+
+
+def _ldl(A: np.ndarray) -> tuple[list[list[Any]], list[Any]]:
+    """A = L diag(d) Lᵀ with unit lower triangular L, and 1/d.  Only the lower triangle is read."""
+    n = len(A)
+    L: list[list[Any]] = [[None] * n for _ in range(n)]
+    d: list[Any] = []
+    for j in range(n):
+        scaled = [L[j][k] * d[k] for k in range(j)]
+        d.append(A[j, j] - sum(L[j][k] * scaled[k] for k in range(j)))
+        for i in range(j + 1, n):
+            L[i][j] = (A[i, j] - sum(L[i][k] * scaled[k] for k in range(j))) / d[j]
+    return L, [1 / x for x in d]
+
+
+def _substitute(L: list[list[Any]], d_inv: list[Any], b: list[Any]) -> list[Any]:
+    n = len(b)
+    x = list(b)
+    for i in range(n):
+        x[i] = x[i] - sum(L[i][k] * x[k] for k in range(i))
+    x = [x[i] * d_inv[i] for i in range(n)]
+    for i in reversed(range(n)):
+        x[i] = x[i] - sum(L[k][i] * x[k] for k in range(i + 1, n))
+    return x
+
+
+def solve_spd(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A⁻¹ b for a symmetric positive definite A, by LDLᵀ; b is a vector or a matrix."""
+    L, d_inv = _ldl(A)
+    if b.ndim == 1:
+        return np.array(_substitute(L, d_inv, list(b)))
+    columns = [_substitute(L, d_inv, list(b[:, j])) for j in range(b.shape[1])]
+    return np.array(columns).reshape(b.shape[1], len(A)).T
+
+
+def inverse_spd(A: np.ndarray) -> np.ndarray:
+    """A⁻¹ of a symmetric positive definite A, exactly symmetric."""
+    if len(A) == 0:
+        return A
+    return mirror_lower(solve_spd(A, np.eye(len(A))))
