@@ -16,7 +16,7 @@ from .rotation import is_rotation
 from .shapes import Shape
 from .spatial import Inertia, Transform
 
-__all__ = ["MechanismBuilder", "inertia_problems"]
+__all__ = ["MechanismBuilder", "check_inertia", "inertia_problem"]
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,15 @@ class _Link:
 class MechanismBuilder:
     """Collects bodies and frames, in any order, and builds the mechanism.
 
-    nonphysical: what to do about a rotational inertia that no body can have, "error" or "warn".
+    nonphysical: what to do about a rotational inertia that no body can have: "error", "warn" or
+    "accept".
     """
 
     def __init__(
         self,
         name: str,
-        gravity: Sequence[float] = (0.0, 0.0, -9.81),
-        nonphysical: Literal["error", "warn"] = "error",
+        gravity: Sequence[float] | np.ndarray = (0.0, 0.0, -9.81),
+        nonphysical: Literal["error", "warn", "accept"] = "error",
     ) -> None:
         g = _finite(f"{name}: gravity", gravity, (3,))
         self._name = name
@@ -79,7 +80,7 @@ class MechanismBuilder:
         offset = Transform() if offset is None else offset
         _check_pose(f"{self._name}: body {name!r}: its placement", placement)
         _check_pose(f"{self._name}: body {name!r}: its offset", offset)
-        self._check_inertia(name, inertia)
+        check_inertia(f"{self._name}: body {name!r}", inertia, self._nonphysical)
         self._joint_names.add(joint_name)
         self._links[name] = _Link(
             name,
@@ -128,7 +129,9 @@ class MechanismBuilder:
         for name, (body, placement) in self._frames.items():
             if body not in home:
                 hint = did_you_mean(body, home)
-                raise ModelError(f"{self._name}: frame {name!r} is on unknown body {body!r}; {hint}")
+                raise ModelError(
+                    f"{self._name}: frame {name!r} is on unknown body {body!r}; {hint}"
+                )
             home[name] = Frame(name, home[body].body, home[body].placement @ placement)
         bodies = _resolve_mimics(self._name, bodies)
         return Mechanism(self._name, tuple(bodies), tuple(home.values()), self._gravity)
@@ -162,36 +165,39 @@ class MechanismBuilder:
         if name in self._links or name in self._frames:
             raise ModelError(f"{self._name}: two bodies or frames are named {name!r}; rename one")
 
-    def _check_inertia(self, name: str, inertia: Inertia) -> None:
-        where = f"{self._name}: body {name!r}"
-        mass = _finite(f"{where}: mass", inertia.mass, ())
-        if mass < 0:
-            raise ModelError(f"{where}: mass is {mass:g} kg; it must not be negative")
-        _finite(f"{where}: com", inertia.com, (3,))
-        _finite(f"{where}: about_com", inertia.about_com, (3, 3))
-        for problem in inertia_problems(inertia):
-            if self._nonphysical == "error":
-                raise ModelError(f"{where}: {problem}")
-            warnings.warn(f"{where}: {problem}", ModelWarning, stacklevel=3)
+
+def check_inertia(where: str, inertia: Inertia, nonphysical: str = "error") -> None:
+    """Raise ModelError, or warn, about an inertia that cannot be used or that no body can have."""
+    mass = _finite(f"{where}: mass", inertia.mass, ())
+    if mass < 0:
+        raise ModelError(f"{where}: mass is {mass:g} kg; it must not be negative")
+    _finite(f"{where}: com", inertia.com, (3,))
+    _finite(f"{where}: about_com", inertia.about_com, (3, 3))
+    problem = inertia_problem(inertia)
+    if problem and nonphysical == "error":
+        raise ModelError(f"{where}: {problem}")
+    if problem and nonphysical == "warn":
+        warnings.warn(f"{where}: {problem}", ModelWarning, stacklevel=4)
 
 
-def inertia_problems(inertia: Inertia) -> list[str]:
-    """What keeps a rotational inertia from being that of a body; empty if nothing does.
+def inertia_problem(inertia: Inertia) -> str:
+    """What keeps a rotational inertia from being that of a body, or nothing.
 
     Principal moments come from ∫ρ: they are not negative, and none exceeds the sum of the others.
-    Slack: 1e-6 of the largest, the rounding of numbers written with seven digits.
+    Slack: 1e-6 of the largest, the rounding of numbers written with seven digits, and 1e-20 kg m²,
+    below anything that matters.
     """
     I = inertia.about_com
     if np.abs(I - I.T).max() > 1e-6 * np.abs(I).max():
-        return [f"about_com is not symmetric: {I.tolist()}; give I with I = Iᵀ"]
+        return f"about_com is not symmetric: {I.tolist()}; give I with I = Iᵀ"
     a, b, c = np.linalg.eigvalsh(I)
     moments = f"principal moments are ({a:.4g}, {b:.4g}, {c:.4g}) kg m²"
-    slack = 1e-6 * max(abs(a), abs(c))
+    slack = 1e-6 * max(abs(a), abs(c)) + 1e-20
     if a < -slack:
-        return [f"{moments}: a negative one; about_com must be positive semidefinite"]
+        return f"{moments}: a negative one; about_com must be positive semidefinite"
     if a + b < c - slack:
-        return [f"{moments}: they violate the triangle inequality (largest ≤ sum of the others)"]
-    return []
+        return f"{moments}: they violate the triangle inequality (largest ≤ sum of the others)"
+    return ""
 
 
 def _finite(what: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
@@ -245,7 +251,9 @@ def _resolve_mimics(name: str, bodies: list[Body]) -> list[Body]:
     def resolve(joint_name: str, mimic: Mimic, seen: tuple[str, ...]) -> Mimic:
         where = f"{name}: joint {joint_name!r} mimics {mimic.joint!r}"
         if mimic.joint not in joints:
-            raise ModelError(f"{where}, which does not move or exist; {did_you_mean(mimic.joint, joints)}")
+            raise ModelError(
+                f"{where}, which does not move or exist; {did_you_mean(mimic.joint, joints)}"
+            )
         if mimic.joint in seen:
             raise ModelError(f"{where}: the joints {', '.join(seen)} mimic one another in a circle")
         if joints[mimic.joint].nv != 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ArgumentError", "HingeError", "ModelError", "ModelWarning"]
+__all__ = ["ArgumentError", "HingeError", "ModelError", "ModelWarning", "SingularError"]
 
 
 class HingeError(Exception):
@@ -19,3 +19,7 @@ class ArgumentError(HingeError, ValueError):
 
 class ModelWarning(UserWarning):
     """A mechanism can be used, but a number in it is not what nature makes."""
+
+
+class SingularError(HingeError, ArithmeticError):
+    """There is no answer at this point: a joint moves no inertia, a matrix has no inverse."""

@@ -17,6 +17,7 @@ import numpy as np
 from .errors import ModelError
 from .rotation import (
     about_axis,
+    quaternion_conjugate,
     quaternion_exp,
     quaternion_log,
     quaternion_matrix,
@@ -25,7 +26,6 @@ from .rotation import (
     translation_exp,
     translation_log,
 )
-from .small import cos, sin
 from .spatial import cross_motion
 
 __all__ = [
@@ -43,8 +43,10 @@ __all__ = [
     "Universal",
 ]
 
-PerDof = float | Sequence[float]
+Numbers = Sequence[float] | np.ndarray
+PerDof = float | Numbers
 _INF = float("inf")
+_Z = np.array([0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ class Joint(ABC):
         given = np.asarray(getattr(self, name), dtype=float)
         if given.shape not in ((), (self.nv,)):
             raise ModelError(
-                f"{self}: {name} has shape {given.shape}; give one number, or {self.nv} (one per DoF)"
+                f"{self}: {name} has shape {given.shape}; give 1 number, or {self.nv}, one per DoF"
             )
         values = tuple(float(x) for x in np.broadcast_to(given, (self.nv,)))
         if any(x != x for x in values):
@@ -172,7 +174,7 @@ def _linear(*axes: Any) -> np.ndarray:
     return np.array([[0.0, 0.0, 0.0, *a] for a in axes])
 
 
-def _along(axis: Sequence[float], q: np.ndarray) -> np.ndarray:
+def _along(axis: Numbers, q: np.ndarray) -> np.ndarray:
     """The vector q · axis; q: (1,)."""
     return np.array(axis)[:, None] @ q
 
@@ -183,7 +185,7 @@ class Revolute(Joint):
 
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
-    axis: Sequence[float] = (0.0, 0.0, 1.0)
+    axis: Numbers = (0.0, 0.0, 1.0)
 
     def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return about_axis(np.array(self.axis), q), np.zeros(3)
@@ -198,7 +200,7 @@ class Prismatic(Joint):
 
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
-    axis: Sequence[float] = (0.0, 0.0, 1.0)
+    axis: Numbers = (0.0, 0.0, 1.0)
 
     def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.eye(3), _along(self.axis, q)
@@ -213,7 +215,7 @@ class Helical(Joint):
 
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
-    axis: Sequence[float] = (0.0, 0.0, 1.0)
+    axis: Numbers = (0.0, 0.0, 1.0)
     pitch: float = 0.0
 
     def __post_init__(self) -> None:
@@ -234,7 +236,7 @@ class Cylindrical(Joint):
 
     nq: ClassVar[int] = 2
     nv: ClassVar[int] = 2
-    axis: Sequence[float] = (0.0, 0.0, 1.0)
+    axis: Numbers = (0.0, 0.0, 1.0)
 
     def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return about_axis(np.array(self.axis), q[:1]), _along(self.axis, q[1:])
@@ -263,8 +265,8 @@ class Universal(Joint):
 
     nq: ClassVar[int] = 2
     nv: ClassVar[int] = 2
-    axis1: Sequence[float] = (1.0, 0.0, 0.0)
-    axis2: Sequence[float] = (0.0, 1.0, 0.0)
+    axis1: Numbers = (1.0, 0.0, 0.0)
+    axis2: Numbers = (0.0, 1.0, 0.0)
 
     def __post_init__(self) -> None:
         Joint.__post_init__(self)
@@ -312,7 +314,7 @@ class Spherical(Joint):
         return quaternion_product(q, quaternion_exp(dv))
 
     def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
-        return quaternion_log(quaternion_product(_conjugate(q0), q1))
+        return quaternion_log(quaternion_product(quaternion_conjugate(q0), q1))
 
 
 @dataclass(frozen=True)
@@ -327,21 +329,21 @@ class Planar(Joint):
         return False
 
     def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return about_axis(np.array([0.0, 0.0, 1.0]), q[2:]), np.array([q[0], q[1], 0])
+        return about_axis(_Z, q[2:]), np.array([q[0], q[1], 0])
 
     def H(self, q: np.ndarray) -> np.ndarray:
         return np.eye(6)[[3, 4, 2]]
 
     def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
-        turn = np.array([0, 0, dv[2]])
-        step = _plane(q[2]) @ translation_exp(turn, np.array([dv[0], dv[1], 0]))[:2]
-        return np.array([q[0] + step[0], q[1] + step[1], q[2] + dv[2]])
+        R, p = self.pose(q)
+        p = p + R @ translation_exp(np.array([0, 0, dv[2]]), np.array([dv[0], dv[1], 0]))
+        return np.array([p[0], p[1], q[2] + dv[2]])
 
     def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         turn = q1[2] - q0[2]
         turn = turn - 2 * np.pi * np.round(np.real(turn) / (2 * np.pi))
-        step = _plane(q0[2]).T @ (q1[:2] - q0[:2])
-        back = translation_log(np.array([0, 0, turn]), np.array([step[0], step[1], 0]))
+        R, p = self.pose(q0)
+        back = translation_log(np.array([0, 0, turn]), R.T @ (self.pose(q1)[1] - p))
         return np.array([back[0], back[1], turn])
 
 
@@ -374,7 +376,7 @@ class Free(Joint):
         return np.concatenate([position, quaternion_product(q[3:], quaternion_exp(dv[:3]))])
 
     def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
-        turn = quaternion_log(quaternion_product(_conjugate(q0[3:]), q1[3:]))
+        turn = quaternion_log(quaternion_product(quaternion_conjugate(q0[3:]), q1[3:]))
         step = quaternion_matrix(q0[3:]).T @ (q1[:3] - q0[:3])
         return np.concatenate([turn, translation_log(turn, step)])
 
@@ -391,12 +393,3 @@ class Fixed(Joint):
 
     def H(self, q: np.ndarray) -> np.ndarray:
         return np.zeros((0, 6))
-
-
-def _conjugate(quat: np.ndarray) -> np.ndarray:
-    return np.array([quat[0], -quat[1], -quat[2], -quat[3]])
-
-
-def _plane(angle: Any) -> np.ndarray:
-    c, s = cos(angle), sin(angle)
-    return np.array([[c, -s], [s, c]])

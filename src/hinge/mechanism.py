@@ -1,9 +1,9 @@
-"""The mechanism: an immutable tree of bodies and joints, and the traversals that sweeps are made of.
+"""The mechanism: an immutable tree of bodies and joints, and the walks that sweeps are made of.
 
-Bodies are numbered parents first, depth first; body 0 is the ground.  An algorithm asks for what it
-needs at a configuration (`phi`, `H`, `M`), keeps its per-body values in `slots`, walks `outward` and
-`inward`, and joins per-body results into vectors and matrices over nv.  Joints that mimic others are
-dealt with here, in `coordinates`, `rates` and the joins, so that no sweep knows about them.
+Bodies are numbered parents first, depth first; body 0 is the ground.  An algorithm asks for what
+it needs at a configuration (`phi`, `H`, `M`), keeps its per-body values in `slots`, walks `outward`
+and `inward`, and joins per-body results into vectors and matrices over nv.  Joints that mimic
+others are dealt with here, in `coordinates`, `rates` and the joins: no sweep knows about them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Share:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """An immutable mechanism, made by `MechanismBuilder`; equal, hashable and picklable by value."""
+    """An immutable mechanism, made by `MechanismBuilder`; compared, hashed, pickled by value."""
 
     name: str
     bodies: tuple[Body, ...]

@@ -16,6 +16,7 @@ __all__ = [
     "about_axis",
     "from_rpy",
     "is_rotation",
+    "quaternion_conjugate",
     "quaternion_exp",
     "quaternion_from_matrix",
     "quaternion_log",
@@ -80,6 +81,11 @@ def quaternion_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
             aw * bz + ax * by - ay * bx + az * bw,
         ]
     )
+
+
+def quaternion_conjugate(quat: np.ndarray) -> np.ndarray:
+    """The turn back."""
+    return quat * np.array([1, -1, -1, -1])
 
 
 def quaternion_exp(w: np.ndarray) -> np.ndarray:

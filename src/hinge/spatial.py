@@ -95,7 +95,9 @@ class Transform:
         return Transform, (self.rotation, self.translation)
 
     def __repr__(self) -> str:
-        return f"Transform(rotation={self.rotation.tolist()}, translation={self.translation.tolist()})"
+        return (
+            f"Transform(rotation={self.rotation.tolist()}, translation={self.translation.tolist()})"
+        )
 
 
 class ForceTransfer:

@@ -1,9 +1,9 @@
 """Articulated-body inertias: the Riccati sweep behind forward dynamics.  Paper F fig. 9; math §4.
 
-    inward    D(k) = H(k) P(k) H*(k) + armature(k)                                              (1)
-              G(k) = P(k) H*(k) D⁻¹(k)                                                          (2)
-              P⁺(k) = P(k) − G(k) H(k) P(k)                                                     (3)
-              P(p) = P(p) + φ(p,k) P⁺(k) φ*(p,k)                                                (4)
+inward    D(k) = H(k) P(k) H*(k) + armature(k)                                              (1)
+          G(k) = P(k) H*(k) D⁻¹(k)                                                          (2)
+          P⁺(k) = P(k) − G(k) H(k) P(k)                                                     (3)
+          P(p) = P(p) + φ(p,k) P⁺(k) φ*(p,k)                                                (4)
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def difference(mech: Mechanism, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
 
 
 def tangent_rate(mech: Mechanism, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """The rate of u at which q ⊞ u moves with velocity v, to O(u⁴): for integrators on manifolds."""
+    """The rate of u at which q ⊞ u moves with velocity v, to O(u⁴); for integrators."""
     return _leaders(mech, lambda joint, a, b: joint.tangent_rate(a, b), (u, "v"), (v, "v"))
 
 

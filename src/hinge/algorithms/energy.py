@@ -1,7 +1,7 @@
 """Centre of mass, momentum and energy (math §1.4, §3).
 
-    inward    R(p) = R(p) + φ(p,k) R(k) φ*(p,k)           composite inertias: the first moments
-              h(p) = h(p) + φ(p,k) h(k)                   momenta, starting from h(k) = M(k) V(k)
+inward    R(p) = R(p) + φ(p,k) R(k) φ*(p,k)           composite inertias: the first moments
+          h(p) = h(p) + φ(p,k) h(k)                   momenta, starting from h(k) = M(k) V(k)
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Forward dynamics (ABA): the accelerations that joint forces cause.  Paper F fig. 9; math §3.
 
-P, D, G are the articulated inertias of `articulated.py`; a(k) and b(k) the Coriolis acceleration and
-the gyroscopic force.
+P, D, G are the articulated inertias of `articulated.py`; a(k) and b(k) the Coriolis acceleration
+and the gyroscopic force.
 
     outward   V(k) = φ*(p,k) V(p) + H*(k) q̇(k)                                                  (1)
               a(k) = V(k) × H*(k) q̇(k) + Ḣ*(k) q̇(k)                                             (2)

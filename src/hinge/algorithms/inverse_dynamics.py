@@ -1,11 +1,11 @@
 """Inverse dynamics (RNEA): the joint forces that a motion needs.  Paper F fig. 5; math §3.
 
-    outward   V(k) = φ*(p,k) V(p) + H*(k) q̇(k)                                                  (1)
-              a(k) = V(k) × H*(k) q̇(k) + Ḣ*(k) q̇(k)                                             (2)
-              α(k) = φ*(p,k) α(p) + H*(k) q̈(k) + a(k),   α(0) = −g                              (3)
-              f(k) = M(k) α(k) + V(k) ×* M(k) V(k) − f_ext(k)                                   (4)
-    inward    τ(k) = H(k) f(k) + armature(k) q̈(k)                                               (5)
-              f(p) = f(p) + φ(p,k) f(k)                                                         (6)
+outward   V(k) = φ*(p,k) V(p) + H*(k) q̇(k)                                                  (1)
+          a(k) = V(k) × H*(k) q̇(k) + Ḣ*(k) q̇(k)                                             (2)
+          α(k) = φ*(p,k) α(p) + H*(k) q̈(k) + a(k),   α(0) = −g                              (3)
+          f(k) = M(k) α(k) + V(k) ×* M(k) V(k) − f_ext(k)                                   (4)
+inward    τ(k) = H(k) f(k) + armature(k) q̈(k)                                               (5)
+          f(p) = f(p) + φ(p,k) f(k)                                                         (6)
 """
 
 from __future__ import annotations

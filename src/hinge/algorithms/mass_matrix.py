@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..mechanism import Mechanism
-from ..small import inverse_spd
+from ..small import inverse_spd, mirror_lower
 from ..spatial import SpatialInertia, congruence
 from .articulated import articulated_inertias
 
@@ -31,7 +31,7 @@ def mass_matrix(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     for p, k in mech.inward():
         crb[p] = crb[p] + congruence(crb[k], phi[k])  # (1)
         F = crb[k] @ H[k].T
-        blocks[k, k] = H[k] @ F + np.diag(mech.armature[k])  # (2)
+        blocks[k, k] = mirror_lower(H[k] @ F + np.diag(mech.armature[k]))  # (2)
         for i, j in mech.ancestors(k):
             F = phi[j] @ F
             if i:

@@ -1,0 +1,103 @@
+"""The command `hinge`: a demonstration, and a look at a robot file."""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from . import zoo
+from .errors import HingeError, ModelWarning
+from .report import concerns, joint_table, tree
+from .robot import Robot, load
+from .simulate import simulate
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the exit status is 0, or 1 if hinge had to say no."""
+    parser = argparse.ArgumentParser(
+        prog="hinge", description="Dynamics of articulated mechanisms."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    demo = commands.add_parser("demo", help="compute and draw the motion of a robot made in code")
+    demo.add_argument("--output", default="hinge_demo.svg", help="the plot to write (SVG or PNG)")
+    info = commands.add_parser("info", help="print a robot: tree, joints, masses, limits, warnings")
+    info.add_argument("file", help="a URDF or MJCF file")
+    info.add_argument("--floating-base", action="store_true", help="let the root link move freely")
+    info.add_argument("--package-dir", action="append", default=[], help="where package:// is")
+    given = parser.parse_args(arguments)
+    console = Console()
+    try:
+        if given.command == "demo":
+            _demo(console, Path(given.output))
+        else:
+            _info(console, given.file, given.floating_base, given.package_dir)
+    except (HingeError, OSError) as error:
+        Console(stderr=True).print(f"hinge: {error}", style="red", markup=False, highlight=False)
+        return 1
+    return 0
+
+
+def _demo(console: Console, output: Path) -> None:
+    robot = zoo.arm(7)
+    rng = np.random.default_rng(7)
+    q, qd, qdd = robot.random_configuration(rng), rng.normal(size=7), rng.normal(size=7)
+    tau = robot.inverse_dynamics(q, qd, qdd)
+    table = Table("joint", "q", "qd", "qdd", "tau = ID(q, qd, qdd)", "FD(q, qd, tau) − qdd")
+    residual = robot.forward_dynamics(q, qd, tau) - qdd
+    for i, name in enumerate(robot.joint_names):
+        numbers = (f"{x[i]:9.4f}" for x in (q, qd, qdd, tau))
+        table.add_row(name, *numbers, f"{residual[i]:.1e}")
+    console.print(
+        f"[bold]{robot.name}[/]: {len(robot.body_names)} bodies, {robot.total_mass:.2f} kg"
+    )
+    console.print(table)
+    console.print(_facts(robot, q, qd))
+    motion = simulate(robot, q, np.zeros(7), duration=1.5, dt=5e-3)
+    drift = np.ptp(motion.energy) / np.ptp(motion.kinetic_energy)
+    console.print(
+        f"falling freely for {motion.t[-1]:g} s: kinetic energy up to "
+        f"{motion.kinetic_energy.max():.1f} J, total energy constant to {drift:.1e} of that"
+    )
+    motion.plot(output)
+    console.print(f"wrote the motion and its energy to {output}")
+
+
+def _facts(robot: Robot, q: np.ndarray, qd: np.ndarray) -> Table:
+    M = robot.mass_matrix(q)
+    identity = robot.mass_matrix_inverse(q) @ M - np.eye(robot.nv)
+    table = Table("quantity", "value")
+    table.add_row("eigenvalues of M, least and greatest", f"{_ends(np.linalg.eigvalsh(M))} kg m²")
+    table.add_row("|M⁻¹ M − 1|", f"{np.abs(identity).max():.1e}")
+    table.add_row("kinetic energy", f"{robot.kinetic_energy(q, qd):.4f} J")
+    table.add_row("potential energy", f"{robot.potential_energy(q):.4f} J")
+    table.add_row("centre of mass", f"{np.array2string(robot.center_of_mass(q), precision=4)} m")
+    tool = robot.frame_pose(q, "tool")[:3, 3]
+    table.add_row("tool", f"{np.array2string(tool, precision=4)} m")
+    return table
+
+
+def _ends(values: np.ndarray) -> str:
+    return f"{values[0]:.4g}, {values[-1]:.4g}"
+
+
+def _info(console: Console, file: str, floating_base: bool, package_dirs: list[str]) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ModelWarning)
+        robot = load(file, floating_base, package_dirs)
+    console.print(
+        f"[bold]{robot.name}[/]: {len(robot.body_names)} moving bodies, {len(robot.frame_names)} "
+        f"frames, nq = {robot.nq}, nv = {robot.nv}, {robot.total_mass:.4g} kg"
+    )
+    console.print(tree(robot.mechanism))
+    console.print(joint_table(robot.mechanism))
+    told = [str(w.message) for w in caught if issubclass(w.category, ModelWarning)]
+    for concern in dict.fromkeys(told + concerns(robot.mechanism)):
+        console.print(f"warning: {concern}", style="yellow", markup=False, highlight=False)

@@ -1,0 +1,47 @@
+"""From files to mechanisms: URDF, and MJCF through the `mujoco` package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import ModelError
+from ..mechanism import Mechanism
+from .mjcf import read_mjcf
+from .urdf import read_urdf
+from .xml import parse
+
+__all__ = ["load_mechanism", "read_mjcf", "read_urdf"]
+
+
+def load_mechanism(
+    path_or_text: str | Path,
+    floating_base: bool = False,
+    package_dirs: Sequence[str | Path] = (),
+) -> Mechanism:
+    """The mechanism in a URDF or MJCF file, or in the text of one (which begins with "<")."""
+    if isinstance(path_or_text, str) and path_or_text.lstrip().startswith("<"):
+        text, source, folder = path_or_text, "<text>", None
+    else:
+        path = Path(path_or_text)
+        text, source, folder = _read(path), str(path), path.resolve().parent
+    readers = {"robot": read_urdf, "mujoco": read_mjcf, "mujocoinclude": read_mjcf}
+    root = parse(text, source)
+    if root.tag not in readers:
+        raise ModelError(
+            f"{source}:{root.line}: the root element is <{root.tag}>; expected <robot> (URDF) or "
+            f"<mujoco> (MJCF)"
+        )
+    return readers[root.tag](
+        text, source, floating_base=floating_base, folder=folder, package_dirs=package_dirs
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ModelError(
+            f"cannot read {str(path)!r}: {error.strerror}; give the path of a URDF or MJCF file, "
+            f"or its text"
+        ) from None

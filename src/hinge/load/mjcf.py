@@ -1,0 +1,99 @@
+"""MJCF, MuJoCo's format, read through MuJoCo itself: defaults, frames and inertias are its business."""
+
+from __future__ import annotations
+
+import re
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..errors import ModelError, ModelWarning
+from ..mechanism import Mechanism
+from .mjcf_source import MjcfSource
+from .mujoco_left_out import left_out
+from .mujoco_model import mechanism_from_model
+from .paths import PathLike
+
+__all__ = ["read_mjcf"]
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def read_mjcf(
+    text: str,
+    source: str,
+    floating_base: bool = False,
+    folder: PathLike | None = None,
+    package_dirs: Sequence[PathLike] = (),
+) -> Mechanism:
+    """The mechanism that an MJCF text describes; needs the extra `hinge[mjcf]`.
+
+    source: the file's name, for messages and, if the model has none, for the mechanism's name.
+    floating_base: let the base move freely by a joint "root_joint", unless it is free already.
+    folder: of the file; what it includes and names must lie there or in one of `package_dirs`.
+
+    Springs, constraints and all else that a mechanism cannot hold is left out with a ModelWarning.
+    """
+    mujoco = _mujoco(source)
+    files = MjcfSource(text, source, folder, package_dirs)
+    model, said = _compile(mujoco, files, source)
+    try:
+        name = files.root.get("model") or Path(source).stem
+        mechanism = mechanism_from_model(model, name, floating_base, files.paths)
+    except ModelError as e:
+        raise ModelError(f"{source}: {e}") from None
+    if lines := left_out(model):
+        said.insert(0, f"left out: {'; '.join(lines)}")
+    if said:
+        warnings.warn(f"{source}: {'. '.join(said)}", ModelWarning, stacklevel=2)
+    return mechanism
+
+
+def _mujoco(source: str) -> ModuleType:
+    try:
+        import mujoco
+    except ImportError:
+        raise ModelError(
+            f'{source}: MJCF is read through MuJoCo, which is missing; pip install "hinge[mjcf]"'
+        ) from None
+    return mujoco
+
+
+def _compile(mujoco: ModuleType, files: MjcfSource, source: str) -> tuple[Any, list[str]]:
+    """The compiled model and MuJoCo's warnings; what it objects to becomes one ModelError."""
+    with _captured(mujoco) as said:
+        try:
+            model = mujoco.MjModel.from_xml_string(files.text, files.files)
+        except Exception as e:
+            raise ModelError(_translated(str(e), files, source)) from None
+    return model, [f"MuJoCo warns: {message.strip()}" for message in dict.fromkeys(said)]
+
+
+@contextmanager
+def _captured(mujoco: ModuleType) -> Iterator[list[str]]:
+    """Collect MuJoCo's warnings, which it would print and write to a file in the working folder."""
+    said: list[str] = []
+    with _ONE_AT_A_TIME:
+        before = mujoco.get_mju_user_warning()
+        mujoco.set_mju_user_warning(said.append)
+        try:
+            yield said
+        finally:
+            mujoco.set_mju_user_warning(before)
+
+
+def _translated(message: str, files: MjcfSource, source: str) -> str:
+    """MuJoCo's message with the file and line it is about, and the names that the user knows."""
+    where = source
+    for line in re.findall(r"\bline (\d+)", message):
+        if 0 < int(line) <= len(files.origins):
+            where = files.origins[int(line) - 1].where
+    for name, path in files.paths.items():
+        message = message.replace(name, Path(path).name)
+    message = re.sub(r"\bElement (?:name )?'([^']*)'.*", r"('\1')", message).replace("('')", "")
+    message = re.sub(r"\b(?:XML )?Error: ", "", message)
+    return f"{where}: MuJoCo refuses it: {' '.join(message.split()) or 'no reason given'}"

@@ -1,0 +1,221 @@
+"""A compiled MuJoCo model as a mechanism: bodies, joints, shapes and sites, with their names.
+
+MuJoCo moves a body from its rest pose through its joints one after the other, each about an anchor
+fixed to the body, by q − q_ref: in our terms, with T the translation to the anchor and J the joint,
+
+    placement = X T,   J(q),   offset = J(−q_ref) T⁻¹,          X the rest pose for the first joint only
+
+and every joint but the last carries a body without mass.  The last carries the body in MuJoCo's
+own frame.  A free joint's q is the pose in the world, whatever the rest pose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..builder import MechanismBuilder
+from ..errors import ModelError
+from ..joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
+from ..mechanism import GROUND, Mechanism
+from ..rotation import quaternion_matrix
+from ..spatial import Inertia, Transform
+from .mujoco_shapes import body_shapes
+from .mujoco_state import FREE_ORDER, joint_names, names_of, unique_names
+
+__all__ = ["mechanism_from_model"]
+
+_FREE, _BALL, _SLIDE, _HINGE = range(4)  # mjtJoint
+MAX_SIZE = 1e12  # of any number, in SI units
+
+
+def mechanism_from_model(
+    model: Any,
+    name: str,
+    floating_base: bool = False,
+    mesh_files: Mapping[str, str] | None = None,
+) -> Mechanism:
+    """The mechanism of an `mujoco.MjModel`.
+
+    floating_base: let the base, a top-level body without joint, move freely by "root_joint".
+    mesh_files: paths of meshes by the names under which MuJoCo read them.
+    """
+    return _Reader(model, name, floating_base, mesh_files or {}).read()
+
+
+class _Reader:
+    """One reading: the model, the names its parts get, and the builder."""
+
+    def __init__(
+        self, model: Any, name: str, floating_base: bool, mesh_files: Mapping[str, str]
+    ) -> None:
+        self._model = model
+        self._name = name
+        self._bodies = names_of(model, "body", "body")
+        self._joints = joint_names(model)
+        self._base = self._floating_base() if floating_base else None
+        self._shapes = body_shapes(model, mesh_files)
+        self._frames = set(self._bodies)
+
+    def read(self) -> Mechanism:
+        self._check_numbers()
+        builder = MechanismBuilder(self._name, self._gravity(), nonphysical="warn")
+        builder.dress_ground(*self._shapes[0])
+        for b in range(1, self._model.nbody):
+            self._add_body(builder, b)
+        self._add_sites(builder)
+        return builder.build()
+
+    def _gravity(self) -> Sequence[float]:
+        import mujoco
+
+        off = self._model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
+        return (0.0, 0.0, 0.0) if off else self._model.opt.gravity.tolist()
+
+    def _add_body(self, builder: MechanismBuilder, b: int) -> None:
+        model, name = self._model, self._bodies[b]
+        parent = self._bodies[model.body_parentid[b]]
+        pose = _pose(model.body_pos[b], model.body_quat[b])
+        visuals, collisions = self._shapes[b]
+        *chain, (joint_name, joint, placement, offset) = self._chain(b, pose)
+        for first_name, first, at, back in chain:
+            (between,) = unique_names([f"{name}/{first_name}"], "", self._frames)
+            self._frames.add(between)
+            builder.add(between, parent, first, first_name, at, offset=back)
+            parent = between
+        builder.add(
+            name,
+            parent,
+            joint,
+            joint_name,
+            placement,
+            self._inertia(b),
+            offset,
+            visuals,
+            collisions,
+        )
+
+    def _chain(self, b: int, pose: Transform) -> list[tuple[str, Joint, Transform, Transform]]:
+        """Name, joint, placement and offset of every joint that carries a body."""
+        first, count = self._model.body_jntadr[b], self._model.body_jntnum[b]
+        if count == 0:
+            (name,) = unique_names([f"{self._bodies[b]}_joint"], "", set(self._joints))
+            if b != self._base:
+                return [(name, Fixed(), pose, Transform())]
+            (name,) = unique_names(["root_joint"], "", set(self._joints))
+            return [(name, Free(), Transform(), Transform())]
+        chain = []
+        for j in range(first, first + count):
+            joint = self._joint(j)
+            if isinstance(joint, Free):
+                pose = Transform()
+            anchor = Transform(translation=self._model.jnt_pos[j])
+            chain.append((self._joints[j], joint, pose @ anchor, self._back(j, joint) @ anchor.inv))
+            pose = Transform()
+        return chain
+
+    def _back(self, j: int, joint: Joint) -> Transform:
+        """J(−q_ref): MuJoCo counts the coordinate of a hinge or slide from its reference."""
+        if joint.nq > 1:
+            return Transform()
+        ref = self._model.qpos0[self._model.jnt_qposadr[j]]
+        return Transform(*joint.pose(np.array([-ref])))
+
+    def _joint(self, j: int) -> Joint:
+        kind, axis = self._model.jnt_type[j], self._model.jnt_axis[j]
+        try:
+            if kind == _HINGE:
+                return Revolute(tuple(axis), **self._data(j, 1))
+            if kind == _SLIDE:
+                return Prismatic(tuple(axis), **self._data(j, 1))
+            return Spherical(**self._data(j, 3)) if kind == _BALL else Free(**self._data(j, 6))
+        except ModelError as e:
+            raise ModelError(f"joint {self._joints[j]!r}: {e}") from None
+
+    def _data(self, j: int, nv: int) -> dict[str, Any]:
+        """What a joint knows besides its axis."""
+        model = self._model
+        dofs = model.jnt_dofadr[j] + np.array(FREE_ORDER if nv == 6 else range(nv))
+        armature, damping = _of_actuators(model, j)
+        data: dict[str, Any] = {
+            "armature": model.dof_armature[dofs] + armature,
+            "damping": model.dof_damping[dofs] + damping,
+            "friction": model.dof_frictionloss[dofs],
+        }
+        if nv == 1 and model.jnt_limited[j]:
+            data["lower"], data["upper"] = model.jnt_range[j].tolist()
+        if nv == 1 and model.jnt_actfrclimited[j]:
+            data["effort_limit"] = float(np.abs(model.jnt_actfrcrange[j]).max())
+        return data
+
+    def _inertia(self, b: int) -> Inertia:
+        R = quaternion_matrix(self._model.body_iquat[b])
+        about = R @ np.diag(self._model.body_inertia[b]) @ R.T
+        mass, com = float(self._model.body_mass[b]), self._model.body_ipos[b]
+        return Inertia(mass, com, (about + about.T) / 2)
+
+    def _add_sites(self, builder: MechanismBuilder) -> None:
+        model = self._model
+        for s, name in enumerate(names_of(model, "site", "site", self._frames)):
+            body = self._bodies[model.site_bodyid[s]]
+            builder.add_frame(name, body, _pose(model.site_pos[s], model.site_quat[s]))
+
+    def _floating_base(self) -> int | None:
+        """The body to set free, or None if the base is free already.
+
+        The base is the first top-level body with a joint somewhere, else the first of all.
+        """
+        model = self._model
+        top = [b for b in range(1, model.nbody) if model.body_parentid[b] == 0]
+        if not top:
+            raise ModelError(
+                f"there is no body that a floating base could carry; the {GROUND} is fixed"
+            )
+        moving = {model.body_rootid[b] for b in model.jnt_bodyid}
+        base = next((b for b in top if b in moving), top[0])
+        if model.body_jntnum[base] == 0:
+            return base
+        j = model.body_jntadr[base]
+        if model.jnt_type[j] == _FREE:
+            return None
+        raise ModelError(
+            f"floating_base needs a base that is fixed or free; the base {self._bodies[base]!r} hangs on "
+            f"joint {self._joints[j]!r}: leave floating_base out, or remove the joint"
+        )
+
+    def _check_numbers(self) -> None:
+        """Refuse what is not finite, or too large to calculate with."""
+        model = self._model
+        of_body = dict.fromkeys(
+            ("body_pos", "body_quat", "body_mass", "body_inertia"), self._bodies
+        )
+        of_body |= dict.fromkeys(("body_ipos", "body_iquat"), self._bodies)
+        of_joint = dict.fromkeys(("jnt_pos", "jnt_axis"), self._joints)
+        dofs = [self._joints[j] for j in model.dof_jntid]
+        of_joint |= dict.fromkeys(("dof_armature", "dof_damping", "dof_frictionloss"), dofs)
+        for field, owners in (of_body | of_joint).items():
+            values = getattr(model, field)
+            fine = (np.abs(values) <= MAX_SIZE).all(axis=tuple(range(1, values.ndim)))
+            for i in np.flatnonzero(~fine):
+                kind, what = field.split("_")
+                raise ModelError(
+                    f"{kind} {owners[i]!r} has {what} {values[i].tolist()}; expected numbers of at most "
+                    f"{MAX_SIZE:g} in size"
+                )
+
+
+def _pose(position: np.ndarray, quaternion: np.ndarray) -> Transform:
+    return Transform(quaternion_matrix(quaternion), position)
+
+
+def _of_actuators(model: Any, j: int) -> tuple[float, float]:
+    """The armature and damping that actuators add to a joint, by the square of their gear."""
+    # since MuJoCo 3.6
+    if "actuator_armature" not in dir(model):
+        return 0.0, 0.0
+    on_joint = (model.actuator_trntype <= 1) & (model.actuator_trnid[:, 0] == j)
+    gear = model.actuator_gear[on_joint, 0] ** 2
+    armature = gear @ model.actuator_armature[on_joint]
+    return float(armature), float(gear @ model.actuator_damping[on_joint])

@@ -1,0 +1,227 @@
+"""XML as a tree of elements that know their file and line; made for files nobody trusts.
+
+Nothing is expanded and nothing else is read: a document type that declares anything is refused, so
+there are no entities to blow up and none to fetch.  Depth, size and the number of elements are
+bounded, and the tree is built by callbacks, without recursion.  Every refusal is one `ModelError`
+that starts with "file:line:".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+from ..errors import ModelError
+from ..mechanism import did_you_mean
+
+__all__ = ["Element", "parse", "shortened"]
+
+MAX_BYTES = 50_000_000
+MAX_DEPTH = 200
+MAX_ELEMENTS = 500_000
+MAX_SIZE = 1e12  # of a length, mass, inertia or any other number, in SI units
+
+# no underscores, no other alphabets: stricter than float(); linear in the length of the token
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_CUT_OFF = (expat.errors.XML_ERROR_NO_ELEMENTS, expat.errors.XML_ERROR_UNCLOSED_TOKEN)
+_INFINITY = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
+
+
+@dataclass(slots=True, eq=False)
+class Element:
+    """One element: its tag, attributes and children, and the file and line where it begins."""
+
+    tag: str
+    attributes: dict[str, str]
+    source: str
+    line: int
+    children: list[Element] = field(default_factory=list)
+    text: str = ""
+
+    @property
+    def where(self) -> str:
+        """ "file:line", the beginning of every message."""
+        return f"{self.source}:{self.line}"
+
+    def error(self, message: str) -> ModelError:
+        """The error to raise about this element."""
+        return ModelError(f"{self.where}: {message}")
+
+    def all(self, tag: str) -> list[Element]:
+        """The children with this tag, in the order of the file."""
+        return [child for child in self.children if child.tag == tag]
+
+    def child(self, tag: str) -> Element | None:
+        """The only child with this tag, or None; two of them are an error."""
+        found = self.all(tag)
+        if len(found) > 1:
+            raise found[1].error(
+                f"{self} has {len(found)} <{tag}>, the first on line {found[0].line}; keep one"
+            )
+        return found[0] if found else None
+
+    def need(self, tag: str) -> Element:
+        """The only child with this tag, which must be there."""
+        found = self.child(tag)
+        if found is None:
+            raise self.error(f"{self} has no <{tag}>; add one")
+        return found
+
+    def get(self, name: str) -> str | None:
+        """An attribute as it is written, or None."""
+        return self.attributes.get(name)
+
+    def string(self, name: str) -> str:
+        """An attribute that must be there and say something."""
+        value = self.attributes.get(name, "").strip()
+        if value:
+            return value
+        if name in self.attributes:
+            raise self.error(f"<{self.tag}> has an empty attribute {name!r}; give it a value")
+        others = ", ".join(name[:60] for name in list(self.attributes)[:8])
+        hint = f" (it has {others})" if others else ""
+        raise self.error(f"<{self.tag}> has no attribute {name!r}{hint}; add it")
+
+    def number(self, name: str, default: float | None = None, *, unbounded: bool = False) -> float:
+        """An attribute as one number; without a default it must be there."""
+        if default is not None and name not in self.attributes:
+            return default
+        return self.numbers(name, 1, unbounded=unbounded)[0]
+
+    def numbers(
+        self,
+        name: str,
+        count: int | None = None,
+        default: tuple[float, ...] | None = None,
+        *,
+        unbounded: bool = False,
+    ) -> tuple[float, ...]:
+        """An attribute as `count` numbers (any count: None); without a default it must be there.
+
+        Each is finite and at most 1e12 in size, or, if `unbounded`, any number or infinity.
+        """
+        if default is not None and name not in self.attributes:
+            return default
+        text = self.string(name)
+        values = [_number(token, unbounded) for token in text.split()]
+        if None in values or count not in (None, len(values)):
+            wanted = "number" if unbounded else f"number of at most {MAX_SIZE:g} in size"
+            wanted = f"one {wanted}" if count == 1 else f"{count or 'any'} numbers, each a {wanted}"
+            raise self.error(f"<{self.tag}> has {name}={shortened(text)}; expected {wanted}")
+        return tuple(v for v in values if v is not None)
+
+    def only(self, *known: str, ignoring: Iterable[str] = ()) -> None:
+        """Refuse an attribute that is neither known nor ignored: it may be a misspelt one.
+
+        Attributes of a namespace (`a:b`) may be anything.
+        """
+        for name in self.attributes:
+            if name not in known and name not in ignoring and ":" not in name:
+                hint = did_you_mean(name[:60], known)
+                raise self.error(f"<{self.tag}> has an unknown attribute {shortened(name)}; {hint}")
+
+    def __str__(self) -> str:
+        name = self.attributes.get("name")
+        tag = f"<{self.tag[:60]}>"
+        return tag if name is None else f"{tag} {shortened(name)}"
+
+
+def parse(text: str | bytes, source: str) -> Element:
+    """The root element of a document; `source` is the file's name, for messages.
+
+    Refused: what is not well-formed, document types with an internal subset or an external
+    identifier, more than 50 MB, 200 levels or half a million elements.
+    """
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if len(data) > MAX_BYTES:
+        raise ModelError(f"{source}:1: has {len(data)} bytes; at most {MAX_BYTES} are read")
+    encoding = "utf-8" if isinstance(text, str) else None
+    return _Tree(source, encoding).read(data)
+
+
+def shortened(text: str, length: int = 60) -> str:
+    """A quoted text for a message, cut if it is long."""
+    return repr(text if len(text) <= length else text[: length - 1] + "…")
+
+
+class _Tree:
+    """The callbacks of one parse: a stack of open elements, the document itself at the bottom."""
+
+    def __init__(self, source: str, encoding: str | None) -> None:
+        self._document = Element("", {}, source, 1)
+        self._open = [self._document]
+        self._texts: list[list[str]] = [[]]
+        self._count = 0
+        self._parser = expat.ParserCreate(encoding)
+        self._parser.buffer_text = True
+        self._parser.StartDoctypeDeclHandler = self._doctype
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._characters
+
+    def read(self, data: bytes) -> Element:
+        try:
+            self._parser.Parse(data, True)
+        except expat.ExpatError as e:
+            raise self._error(e.lineno, self._explain(expat.ErrorString(e.code))) from None
+        except ModelError:
+            raise
+        except (LookupError, ValueError) as e:
+            raise self._error(1, f"unknown text encoding ({e}); save the file as UTF-8") from None
+        return self._document.children[0]
+
+    def _error(self, line: int, message: str) -> ModelError:
+        return ModelError(f"{self._document.source}:{line}: {message}")
+
+    def _explain(self, message: str) -> str:
+        """What expat complains about, in words that help to find it."""
+        if len(self._open) == 1:
+            if message == expat.errors.XML_ERROR_NO_ELEMENTS:
+                return "the file has no XML element; expected a robot description"
+            return f"not well-formed XML ({message}); correct the file, or check that it is XML"
+        top = self._open[-1]
+        where = f"{top} of line {top.line}"
+        if message in _CUT_OFF:
+            return f"the file ends inside {where}; it is cut off, or lacks </{top.tag[:60]}>"
+        if message == expat.errors.XML_ERROR_TAG_MISMATCH:
+            return f"a closing tag does not fit {where}; expected </{top.tag[:60]}>"
+        return f"not well-formed XML inside {where} ({message}); correct the file"
+
+    def _doctype(self, name: str, system: str | None, public: str | None, subset: int) -> None:
+        if system or public or subset:
+            raise self._error(
+                self._parser.CurrentLineNumber,
+                f"the document type {shortened(name)} declares entities or names another file; "
+                "neither is expanded or read: remove the DOCTYPE and write the values out",
+            )
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        line = self._parser.CurrentLineNumber
+        self._count += 1
+        if len(self._open) > MAX_DEPTH:
+            raise self._error(line, f"elements are nested more than {MAX_DEPTH} deep; flatten them")
+        if self._count > MAX_ELEMENTS:
+            raise self._error(line, f"there are more than {MAX_ELEMENTS} elements; split the file")
+        element = Element(tag, attributes, self._document.source, line)
+        self._open[-1].children.append(element)
+        self._open.append(element)
+        self._texts.append([])
+
+    def _end(self, tag: str) -> None:
+        self._open.pop().text = "".join(self._texts.pop()).strip()
+
+    def _characters(self, text: str) -> None:
+        self._texts[-1].append(text)
+
+
+def _number(token: str, unbounded: bool) -> float | None:
+    """The value of a token, None if it is not a number or not one that is wanted."""
+    if unbounded and _INFINITY.fullmatch(token):
+        return -math.inf if token[0] == "-" else math.inf
+    if len(token) > 100 or not _NUMBER.fullmatch(token):
+        return None
+    value = float(token)
+    return value if unbounded or abs(value) <= MAX_SIZE else None

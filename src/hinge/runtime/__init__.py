@@ -1,0 +1,1 @@
+"""From arrays to arrays: checked arguments, any leading batch shape."""

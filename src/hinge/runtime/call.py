@@ -1,0 +1,171 @@
+"""Calls from the front door: check every array, broadcast leading shapes, go sample by sample.
+
+A call without a leading shape is the checked one: NaN, infinity, a zero quaternion or a singular
+result raise.  In a batch such a sample gives NaN and leaves the others alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, SingularError
+
+__all__ = ["Argument", "broadcast", "evaluate", "single"]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An array argument: a valid sample gives its shape, the meaning says what it holds.
+
+    check: says what is wrong with a sample that has the right shape and finite entries, or "".
+    """
+
+    name: str
+    value: Any
+    example: np.ndarray
+    meaning: str
+    check: Callable[[np.ndarray], str] = lambda sample: ""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one sample."""
+        return self.example.shape
+
+
+def evaluate(where: str, fn: Callable[..., Any], arguments: Sequence[Argument]) -> Any:
+    """fn over the broadcast leading shape of the arguments; a tuple of results stays a tuple.
+
+    where: what is being called on what, for messages, such as "inverse_dynamics of 'panda'".
+    """
+    full = broadcast(where, arguments)
+    first = arguments[0]
+    lead = full[first.name].shape[: full[first.name].ndim - len(first.shape)]
+    if lead == ():
+        return _one(where, fn, full)
+    samples = [
+        _sample(fn, arguments, {name: x[index] for name, x in full.items()})
+        for index in np.ndindex(*lead)
+    ]
+    pattern = next((s for s in samples if s is not None), None)
+    if pattern is None:
+        with np.errstate(all="ignore"):
+            pattern = fn(**{a.name: a.example for a in arguments})
+    return _like(pattern, lambda get: _stack([get(s) for s in samples], get(pattern), lead))
+
+
+def broadcast(where: str, arguments: Sequence[Argument]) -> dict[str, np.ndarray]:
+    """The arguments, checked and broadcast to their common leading shape."""
+    arrays = {a.name: _checked(where, a) for a in arguments}
+    lead = _leading_shape(where, arguments, arrays)
+    if lead == ():
+        _require_sound(where, arguments, arrays)
+    return {a.name: np.broadcast_to(arrays[a.name], lead + a.shape) for a in arguments}
+
+
+def single(where: str, arguments: Sequence[Argument]) -> dict[str, np.ndarray]:
+    """The arguments of a call that takes one sample only, checked."""
+    arrays = broadcast(where, arguments)
+    for a in arguments:
+        if arrays[a.name].shape != a.shape:
+            raise ArgumentError(
+                f"{where}: {a.name} has shape {arrays[a.name].shape}; this call takes one sample: "
+                f"{a.shape}"
+            )
+    return arrays
+
+
+def _checked(where: str, a: Argument) -> np.ndarray:
+    try:
+        x = np.asarray(a.value)
+    except ValueError:
+        raise ArgumentError(f"{where}: {a.name} is ragged; expected {_expected(a)}") from None
+    if x.dtype.kind not in "fiub":
+        raise ArgumentError(
+            f"{where}: {a.name} has dtype {x.dtype}; expected real numbers of {_expected(a)} "
+            f"(other scalars run through robot.alg)"
+        )
+    if x.shape[max(x.ndim - len(a.shape), 0) :] != a.shape:
+        raise ArgumentError(f"{where}: {a.name} has shape {x.shape}; expected {_expected(a)}")
+    return x.astype(float, copy=False)
+
+
+def _expected(a: Argument) -> str:
+    return f"shape (…, {', '.join(map(str, a.shape))}): {a.meaning}"
+
+
+def _leading_shape(
+    where: str, arguments: Sequence[Argument], arrays: Mapping[str, np.ndarray]
+) -> tuple[int, ...]:
+    leads = {a.name: arrays[a.name].shape[: arrays[a.name].ndim - len(a.shape)] for a in arguments}
+    try:
+        return np.broadcast_shapes(*leads.values())
+    except ValueError:
+        told = ", ".join(f"{name} {lead}" for name, lead in leads.items())
+        raise ArgumentError(f"{where}: leading shapes do not broadcast: {told}") from None
+
+
+def _wrong(a: Argument, x: np.ndarray) -> str:
+    """What is wrong with one sample of an argument, or nothing."""
+    bad = np.argwhere(~np.isfinite(x))
+    if len(bad):
+        entry = ", ".join(map(str, bad[0]))
+        return f"{a.name}[{entry}] is {x[tuple(bad[0])]}; expected finite numbers"
+    return a.check(x)
+
+
+def _one(where: str, fn: Callable[..., Any], arrays: dict[str, np.ndarray]) -> Any:
+    with np.errstate(all="ignore"):
+        result = fn(**arrays)
+    if not _finite(result):
+        raise SingularError(
+            f"{where}: the result is not finite: a joint here moves no inertia at all (a massless "
+            f"tip, a zero inertia about the axis) or a number overflows; give the bodies beyond it "
+            f"mass, or the joint armature"
+        )
+    return result
+
+
+def _require_sound(
+    where: str, arguments: Sequence[Argument], arrays: dict[str, np.ndarray]
+) -> None:
+    for a in arguments:
+        if problem := _wrong(a, arrays[a.name]):
+            raise ArgumentError(f"{where}: {problem}")
+
+
+def _sample(
+    fn: Callable[..., Any], arguments: Sequence[Argument], arrays: dict[str, np.ndarray]
+) -> Any:
+    """The result of one sample of a batch, or None where it has none."""
+    if any(_wrong(a, arrays[a.name]) for a in arguments):
+        return None
+    with np.errstate(all="ignore"):
+        result = fn(**arrays)
+    return result if _finite(result) else None
+
+
+def _finite(result: Any) -> bool:
+    parts = result if isinstance(result, tuple) else (result,)
+    return all(np.isfinite(part).all() for part in parts)
+
+
+def _like(pattern: Any, make: Callable[[Callable[[Any], Any]], np.ndarray]) -> Any:
+    """make(get) for the result, or for each field of a named tuple of results."""
+    if not isinstance(pattern, tuple):
+        return make(lambda result: result)
+    fields = [
+        make(lambda result, i=i: None if result is None else result[i]) for i in range(len(pattern))
+    ]
+    return type(pattern)(*fields)
+
+
+def _stack(results: list[Any], pattern: Any, lead: tuple[int, ...]) -> np.ndarray:
+    out = np.full(lead + np.shape(pattern), np.nan)
+    for index, result in zip(np.ndindex(*lead), results, strict=True):
+        if result is not None:
+            out[index] = result
+    return out

@@ -1,0 +1,43 @@
+"""Checks of arguments that are not batches of samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..rotation import is_rotation
+
+__all__ = ["check_choice", "check_number", "check_pose"]
+
+
+def check_choice(where: str, name: str, value: Any, known: tuple[str, ...]) -> Any:
+    """The value, if it is one of the known words."""
+    if value not in known:
+        words = ", ".join(repr(k) for k in known)
+        raise ArgumentError(f"{where}: {name} is {value!r}; expected one of {words}")
+    return value
+
+
+def check_number(where: str, name: str, value: Any, above: float) -> float:
+    """The value, if it is a finite number above the bound."""
+    if not isinstance(value, (int, float, np.number)) or not above < value < np.inf:
+        raise ArgumentError(f"{where}: {name} is {value!r}; expected a finite number above {above}")
+    return float(value)
+
+
+def check_pose(where: str, name: str, value: Any) -> np.ndarray:
+    """The value as a homogeneous matrix (4, 4), if it is a pose."""
+    try:
+        X = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{where}: {name} is {value!r}; expected a pose (4, 4)") from None
+    if X.shape != (4, 4):
+        raise ArgumentError(f"{where}: {name} has shape {X.shape}; expected a pose (4, 4)")
+    if not np.isfinite(X).all() or not is_rotation(X[:3, :3]) or np.any(X[3] != (0, 0, 0, 1)):
+        raise ArgumentError(
+            f"{where}: {name} is not a pose: expected [R p; 0 0 0 1] with a rotation R, got "
+            f"{X.tolist()}"
+        )
+    return X

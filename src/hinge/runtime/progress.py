@@ -1,0 +1,33 @@
+"""A progress bar for work that turns out to be long."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sized
+from typing import TypeVar
+
+__all__ = ["progress"]
+
+T = TypeVar("T")
+_PATIENCE = 2.0
+
+
+def progress(items: Iterable[T], label: str) -> Iterator[T]:
+    """Yield the items; once this has taken two seconds on a terminal, show how far it is."""
+    total = len(items) if isinstance(items, Sized) else None
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    start = time.monotonic()
+    with Progress(console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+        task = bar.add_task(label, total=total, visible=False)
+        for item in items:
+            yield item
+            late = time.monotonic() - start > _PATIENCE
+            bar.update(task, advance=1, visible=late, refresh=False)
+            if late:
+                bar.refresh()

@@ -1,0 +1,39 @@
+"""Test session: after a whole and green run, every `raise` of the library must have run."""
+
+from pathlib import Path
+
+import raises
+
+raises.install()
+
+
+def pytest_sessionfinish(session, exitstatus):
+    config = session.config
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["raises"] = sorted(raises.MARKS)
+        return
+    if exitstatus != 0 or config.args != config.getini("testpaths") or _selected(config):
+        return
+    source = Path(__import__("hinge").__file__).parent
+    everything = {place for path in source.rglob("*.py") for place in raises.raises_in(path)}
+    config.missed_raises = sorted(everything - raises.MARKS)
+    if config.missed_raises:
+        session.exitstatus = 1
+
+
+def _selected(config):
+    option = config.option
+    narrowed = (option.keyword, option.markexpr, option.ignore, option.deselect)
+    return any(narrowed) or getattr(option, "lf", False)
+
+
+def pytest_testnodedown(node, error):
+    raises.MARKS.update(getattr(node, "workeroutput", {}).get("raises", ()))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    missed = getattr(config, "missed_raises", [])
+    if missed:
+        terminalreporter.section("no test makes these raise")
+        for place in missed:
+            terminalreporter.write_line(f"src/hinge/{place}")

@@ -1,0 +1,346 @@
+"""Wrong URDF files: each is one ModelError that names the file, the line and what to do."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import os
+import time
+import warnings
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hinge.errors import ModelError, ModelWarning
+from hinge.load import xml
+from hinge.load.urdf import read_urdf
+from hinge.mechanism import Mechanism
+
+ARM = """<?xml version="1.0"?>
+<robot name="arm">
+  <link name="base"/>
+  <link name="upper">
+    <inertial>
+      <origin xyz="0 0 0.5" rpy="0 0 0"/>
+      <mass value="2"/>
+      <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.02"/>
+    </inertial>
+    <visual>
+      <origin xyz="0 0 0.5"/>
+      <geometry><box size="0.1 0.1 1"/></geometry>
+      <material name="red"><color rgba="1 0 0 1"/></material>
+    </visual>
+  </link>
+  <link name="lower"/>
+  <joint name="shoulder" type="revolute">
+    <parent link="base"/>
+    <child link="upper"/>
+    <origin xyz="0 0 1" rpy="0 0 0.1"/>
+    <axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" velocity="2" effort="3"/>
+    <dynamics damping="0.1" friction="0.2"/>
+  </joint>
+  <joint name="elbow" type="continuous">
+    <parent link="upper"/>
+    <child link="lower"/>
+    <axis xyz="0 1 0"/>
+    <mimic joint="shoulder" multiplier="2" offset="0.1"/>
+  </joint>
+</robot>
+"""
+ELBOW = ARM[ARM.index('  <joint name="elbow"') : ARM.index("</robot>")]
+WRIST = ELBOW.replace("elbow", "wrist")
+
+
+def refusal(text, **options):
+    """The message about a wrong text, without the file's name; nothing from inside shows."""
+    with pytest.raises(ModelError) as caught:
+        read_urdf(text, "arm.urdf", **options)
+    error, message = caught.value, str(caught.value)
+    assert error.__cause__ is None and (error.__context__ is None or error.__suppress_context__)
+    assert message.startswith("arm.urdf:") and "\n" not in message and len(message) < 400
+    return message.removeprefix("arm.urdf:")
+
+
+def test_the_arm_is_right():
+    assert read_urdf(ARM, "arm.urdf").joint_names == ("shoulder", "elbow")
+
+
+# (what to change in the arm, into what, the beginning of the message: its line, what is wrong)
+CHANGES = [
+    # numbers
+    ('mass value="2"', 'mass value="heavy"', "7: <mass> has value='heavy'; expected one number"),
+    ('mass value="2"', 'mass value="nan"', "7: <mass> has value='nan'; expected one number"),
+    ('mass value="2"', 'mass value="inf"', "7: <mass> has value='inf'; expected one number"),
+    ('mass value="2"', 'mass value="1e13"', "7: <mass> has value='1e13'; expected one number of"),
+    ('mass value="2"', 'mass value="1e999"', "7: <mass> has value='1e999'; expected one number"),
+    ('mass value="2"', 'mass value="1_0"', "7: <mass> has value='1_0'; expected one number"),
+    ('mass value="2"', 'mass value="٣"', "7: <mass> has value='٣'; expected one number"),
+    ('mass value="2"', 'mass value="1 2"', "7: <mass> has value='1 2'; expected one number"),
+    ('mass value="2"', 'mass value=""', "7: <mass> has an empty attribute 'value'; give it"),
+    ('mass value="2"', f'mass value="{"1" * 500}"', "7: <mass> has value='1111"),
+    ('mass value="2"', 'mass value="-2"', "4: <link> 'upper': arm: body 'upper': mass is -2 kg"),
+    ('xyz="0 0 1"', 'xyz="1 2"', "20: <origin> has xyz='1 2'; expected 3 numbers"),
+    ('xyz="0 0 1"', 'xyz="1 2 3 4"', "20: <origin> has xyz='1 2 3 4'; expected 3 numbers"),
+    ('xyz="0 0 1"', 'xyz="0 0 ${z}"', "20: <origin> has xyz='0 0 ${z}'; expected 3 numbers"),
+    ('rpy="0 0 0.1"', 'rpy="0 0 -inf"', "20: <origin> has rpy='0 0 -inf'; expected 3 numbers"),
+    ('lower="-1"', 'lower="nan"', "22: <limit> has lower='nan'; expected one number"),
+    ('lower="-1"', 'lower="3"', "17: <joint> 'shoulder': Revolute: lower limit (3.0,) is above"),
+    ('effort="3"', 'effort="-3"', "17: <joint> 'shoulder': Revolute: effort_limit is -3; it must"),
+    ('damping="0.1"', 'damping="-1"', "17: <joint> 'shoulder': Revolute: damping is -1; it must"),
+    ('rgba="1 0 0 1"', 'rgba="1 0 0"', "13: <color> has rgba='1 0 0'; expected 4 numbers"),
+    ('size="0.1 0.1 1"', 'size="1 -1 1"', "12: <box> has a size of -1 m; it must not be negative"),
+    ('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>', "21: <joint> 'shoulder' has axis (0.0, 0.0, 0"),
+    ('rpy="0 0 0.1"', 'quat_xyzw="0 0 0 0"', "20: <origin> has quat_xyzw of length 0; give a unit"),
+    ('rpy="0 0 0.1"', 'rpy="0 0 0" quat_xyzw="0 0 0 1"', "20: <origin> has both rpy and quat_xyzw"),
+    ('multiplier="2"', 'multiplier="1e20"', "29: <mimic> has multiplier='1e20'; expected one"),
+    # missing
+    (' type="revolute"', "", "17: <joint> has no attribute 'type' (it has name); add it"),
+    ('joint name="shoulder"', "joint", "17: <joint> has no attribute 'name' (it has type); add"),
+    ('name="shoulder"', 'name=" "', "17: <joint> has an empty attribute 'name'; give it a value"),
+    ('<parent link="base"/>', "", "17: <joint> 'shoulder' has no <parent>; add one"),
+    ('<child link="upper"/>', "", "17: <joint> 'shoulder' has no <child>; add one"),
+    ('parent link="base"', "parent", "18: <parent> has no attribute 'link'; add it"),
+    ('link name="base"', "link", "3: <link> has no attribute 'name'; add it"),
+    (
+        'ixx="0.1" ',
+        "",
+        "8: <inertia> has no attribute 'ixx' (it has ixy, ixz, iyy, iyz, izz); add it",
+    ),
+    ('mass value="2"', "mass", "7: <mass> has no attribute 'value'; add it"),
+    ('<mass value="2"/>', "", "5: <inertial> has no <mass>; add one"),
+    ('<axis xyz="0 1 0"/>', "<axis/>", "21: <axis> has no attribute 'xyz'; add it"),
+    (
+        'mimic joint="shoulder" ',
+        "mimic ",
+        "29: <mimic> has no attribute 'joint' (it has multiplier",
+    ),
+    ('<geometry><box size="0.1 0.1 1"/></geometry>', "", "10: <visual> has no <geometry>; add one"),
+    ('<box size="0.1 0.1 1"/>', "", "12: <geometry> has no shape; give one of box, sphere"),
+    ('<box size="0.1 0.1 1"/>', '<mesh scale="1 1 1"/>', "12: <mesh> has no attribute 'filename'"),
+    ('size="0.1 0.1 1"', "", "12: <box> has no attribute 'size'; add it"),
+    # twice
+    (
+        '<mass value="2"/>',
+        '<mass value="2"/><mass value="3"/>',
+        "7: <inertial> has 2 <mass>, the fi",
+    ),
+    ('link name="lower"', 'link name="base"', "16: <link> 'base' is there twice, first on line 3"),
+    ('joint name="elbow"', 'joint name="shoulder"', "25: <joint> 'shoulder' is there twice, first"),
+    ('child link="lower"', 'child link="upper"', "25: link 'upper' is the child of joints 'shou"),
+    ("<box", "<sphere/><box", "12: <geometry> has 2 shapes; give one of box, sphere"),
+    # unknown
+    (
+        '"revolute"',
+        '"revolut"',
+        "17: <joint> 'shoulder' has unknown type 'revolut'; did you mean 're",
+    ),
+    ('parent link="base"', 'parent link="bass"', "18: <joint> 'shoulder' has unknown parent link"),
+    ('child link="lower"', 'child link="low"', "27: <joint> 'elbow' has unknown child link 'low'"),
+    ('mimic joint="shoulder"', 'mimic joint="x"', "29: joint 'elbow' mimics 'x', which is not the"),
+    (
+        "multiplier",
+        "multipler",
+        "29: <mimic> has an unknown attribute 'multipler'; did you mean 'mu",
+    ),
+    (' rpy="0 0 0.1"', ' rpv="0 0 1"', "20: <origin> has an unknown attribute 'rpv'; did you mean"),
+    ("izz=", "izx=", "8: <inertia> has an unknown attribute 'izx'; did you mean 'izz'?"),
+    ('type="revolute"', 'type="revolute" tipe="x"', "17: <joint> has an unknown attribute 'tipe'"),
+    ("<box", "<bocs", "12: <geometry> has an unknown shape 'bocs'; known: box, sphere, cylinder"),
+    ("inertial", "inertal", "5: <link> 'upper' has an unknown element <inertal>; did you mean <in"),
+    (
+        "<axis",
+        "<Axis",
+        "21: <joint> 'shoulder' has an unknown element <Axis>; did you mean <axis>?",
+    ),
+    ('<link name="base"/>', "<xacro:include/>", "3: <xacro:include> is xacro, not URDF; expand"),
+    # trees
+    (
+        '<link name="base"/>',
+        '<link name="x"/><link name="base"/>',
+        "3: 2 links have no parent: 'x'",
+    ),
+    (ELBOW, "", "16: 2 links have no parent: 'base' (line 3), 'lower' (line 16); a robot has one"),
+    (
+        'child link="lower"',
+        'child link="base"',
+        "25: joints 'elbow' (line 25), 'shoulder' (line 17",
+    ),
+    ('"lower"', '"world"', "16: link 'world' is the ground, but joint 'elbow' (line 25) moves it"),
+    ('"shoulder" m', '"elbow" m', "25: joints 'elbow' mimic one another in a circle; free one"),
+    ('type="revolute"', 'type="fixed"', "29: joint 'elbow' mimics 'shoulder', but 'shoulder' is f"),
+    ('type="continuous"', 'type="planar"', "29: joint 'elbow' mimics 'shoulder', but 'elbow' is p"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), CHANGES, ids=[c[2][:40] for c in CHANGES])
+def test_a_wrong_robot_is_one_error(old, new, message):
+    assert old in ARM
+    assert refusal(ARM.replace(old, new)).startswith(message)
+
+
+BOMB = """<!DOCTYPE robot [<!ENTITY a "aaaaaaaaaa">
+<!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]>
+<robot name="&b;"><link name="a"/></robot>"""
+FOREIGN = '<?xml version="1.0" encoding="{}"?><robot/>'
+DOCUMENTS = [
+    ("", "1: the file has no XML element; expected a robot description"),
+    (" \n<!-- nothing -->\n", "3: the file has no XML element; expected a robot description"),
+    ("solid teapot", "1: not well-formed XML (syntax error); correct the file, or check that it"),
+    ("\x00\x01\x02", "1: not well-formed XML"),
+    (b"\xff\xfe<robot", "1: not well-formed XML"),
+    (b"<robot name='\xff'/>", "1: not well-formed XML (not well-formed (invalid token)); correct"),
+    ("<robot name='\ud800'/>", "1: not well-formed XML (not well-formed (invalid token)); correct"),
+    ("<robot/><robot/>", "1: not well-formed XML (junk after document element); correct the file"),
+    (
+        ARM[:200],
+        "8: the file ends inside <inertial> of line 5; it is cut off, or lacks </inertial>",
+    ),
+    (
+        ARM[:-10],
+        "30: the file ends inside <robot> 'arm' of line 2; it is cut off, or lacks </robot>",
+    ),
+    (
+        ARM.replace("</link>", "</lnk>"),
+        "15: a closing tag does not fit <link> 'upper' of line 4; e",
+    ),
+    (
+        ARM.replace("<mass value", "<mass value value"),
+        "7: not well-formed XML inside <inertial> of",
+    ),
+    (ARM.replace('"2"', '"2&two;"'), "7: not well-formed XML inside <inertial> of line 5 (undefi"),
+    (BOMB, "1: the document type 'robot' declares entities or names another file; neither is"),
+    ('<!DOCTYPE r SYSTEM "file:///etc/hostname"><r/>', "1: the document type 'r' declares entit"),
+    ('<!DOCTYPE r PUBLIC "-//A//B" "http://127.0.0.1/x"><r/>', "1: the document type 'r' declare"),
+    (FOREIGN.format("klingon").encode(), "1: unknown text encoding (unknown encoding: klingon); s"),
+    (FOREIGN.format("big5").encode(), "1: unknown text encoding (multi-byte encodings are not su"),
+    (FOREIGN.format("rot13").encode(), "1: unknown text encoding ('rot13' is not a text encoding"),
+    ("<mujoco/>", "1: the root element is <mujoco>; expected <robot> for URDF"),
+    ("\n<robot/>", "2: <robot> has no <link>; a robot needs at least one"),
+    ("<a>" * 3_500_000, "1: elements are nested more than 200 deep; flatten them"),
+    ("<a b='" + "x" * 10_000_000, "1: not well-formed XML (unclosed token); correct the file"),
+    ("<" + "a" * 10_000_000 + "/>", "1: the root element is <aaaa"),
+    (f"<robot><link name='{'x' * 10_000_000}'><inertial/></link></robot>", "1: <inertial> has no"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), DOCUMENTS, ids=[m[:40] for _, m in DOCUMENTS])
+def test_a_wrong_document_is_one_error(text, message):
+    start = time.perf_counter()
+    assert refusal(text).startswith(message)
+    assert time.perf_counter() - start < 2
+
+
+def test_too_much_of_everything(monkeypatch):
+    monkeypatch.setattr(xml, "MAX_ELEMENTS", 10)
+    assert refusal(ARM).startswith("12: there are more than 10 elements; split the file")
+    monkeypatch.setattr(xml, "MAX_BYTES", 100)
+    assert refusal(ARM).startswith(f"1: has {len(ARM)} bytes; at most 100 are read")
+
+
+def test_loops_of_joints():
+    message = refusal(ARM.replace('parent link="base"', 'parent link="lower"'))
+    assert message.startswith("17: joints 'shoulder' (line 17), 'elbow' (line 25) form a loop")
+    wrist = WRIST.replace('"lower"', '"base"').replace('"upper"', '"lower"')
+    message = refusal(ARM.replace("</robot>", wrist + "</robot>"))
+    assert "'wrist' (line 31)" in message and "close the loop with a LoopConstraint" in message
+
+
+def test_circles_of_followers():
+    follow = '<mimic joint="elbow"/><axis xyz="0 1 0"/>'
+    message = refusal(ARM.replace('<axis xyz="0 1 0"/>', follow, 1))
+    assert message == "17: joints 'shoulder', 'elbow' mimic one another in a circle; free one"
+    into = ARM.replace('mimic joint="shoulder"', 'mimic joint="elbow"')
+    message = refusal(into.replace('<axis xyz="0 1 0"/>', follow, 1))
+    assert message == "25: joints 'elbow' mimic one another in a circle; free one"
+
+
+def test_followers_that_run_away():
+    wrist = WRIST.replace('"lower"', '"hand"').replace('"upper"', '"lower"')
+    wrist = '<link name="hand"/>\n' + wrist.replace('"shoulder"', '"elbow"')
+    text = ARM.replace("</robot>", wrist + "</robot>")
+    message = refusal(text.replace('multiplier="2"', 'multiplier="1e11"'))
+    assert message.startswith("32: joint 'wrist' follows 'shoulder' 1e+22 times, from 1e+10; expe")
+
+
+def test_bases_that_cannot_float():
+    world = ARM.replace('"base"', '"world"')
+    expected = "3: the root link 'world' is the ground and cannot float; load with floating_base=Fa"
+    assert refusal(world, floating_base=True).startswith(expected)
+    taken = ARM.replace('joint name="elbow"', 'joint name="root_joint"')
+    expected = "25: joint 'root_joint' has the name of the joint that carries the floating base; re"
+    assert refusal(taken, floating_base=True).startswith(expected)
+    assert read_urdf(taken, "arm.urdf").joint_names == ("shoulder", "root_joint")
+
+
+def test_mesh_that_climbs_out_has_a_line(tmp_path):
+    mesh = ARM.replace("<box size", '<mesh filename="../secret.stl"/><box size')
+    mesh = mesh.replace('<box size="0.1 0.1 1"/>', "")
+    expected = "12: mesh '../secret.stl' leads out of its folder; move the mesh, or pass the folder"
+    assert refusal(mesh, folder=tmp_path).startswith(expected)
+    read_urdf(mesh, "arm.urdf", folder=tmp_path, package_dirs=[tmp_path.parent])
+
+
+def test_nothing_else_is_opened(tmp_path, monkeypatch):
+    (tmp_path / "m.stl").write_text("secret")
+    mesh = ARM.replace('<box size="0.1 0.1 1"/>', '<mesh filename="m.stl"/>')
+    bomb = f'<!DOCTYPE robot [<!ENTITY x SYSTEM "{tmp_path}/m.stl">]><robot name="&x;"/>'
+
+    def refuse(*args, **kwargs):
+        raise AssertionError(f"opened {args}")
+
+    for module, name in ((builtins, "open"), (io, "open"), (os, "open")):
+        monkeypatch.setattr(module, name, refuse)
+    mech = read_urdf(mesh, "arm.urdf", folder=tmp_path)
+    message = refusal(bomb)
+    monkeypatch.undo()
+    assert mech.bodies[1].visuals[0].mesh == str(tmp_path / "m.stl")
+    assert message.startswith("1: the document type") and "secret" not in message
+
+
+# anything at all
+
+VALUES = ["", " ", "nan", "-inf", "1e308", "-1", "0 0 0", "1 2 3 4", "world", "base", "upper", "ä"]
+VALUES += [
+    "elbow",
+    "fixed",
+    "planar",
+    "floating",
+    "prismatic",
+    "../../x",
+    "package://../x",
+    "1e-320",
+]
+PIECES = st.sampled_from(['"', "<", ">", "/", "&amp;", "]]>", "<!--", "\n", "\x00", "<link/>", "é"])
+
+
+def survives(text):
+    """A mechanism or a ModelError with a line, and nothing else."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        for floating_base in (False, True):
+            try:
+                mech = read_urdf(text, "arm.urdf", floating_base=floating_base)
+                assert isinstance(mech, Mechanism)
+            except ModelError as error:
+                assert str(error).startswith("arm.urdf:")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, len(ARM)), st.integers(0, 60), PIECES | st.text(max_size=8) | st.just(""))
+def test_any_text_loads_or_is_refused(start, length, piece):
+    survives(ARM[:start])
+    survives(ARM[:start] + piece + ARM[start + length :])
+    survives(
+        (ARM[:start] + piece).encode("utf-8", "surrogatepass") + b"\xff" + ARM[start:].encode()
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 45), st.sampled_from(VALUES)), min_size=1, max_size=4))
+def test_any_values_load_or_are_refused(changes):
+    parts = ARM.split('"')
+    for i, value in changes:
+        parts[3 + 2 * (i % ((len(parts) - 3) // 2))] = value
+    survives('"'.join(parts))

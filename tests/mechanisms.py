@@ -1,0 +1,106 @@
+"""The robots that tests run on: every joint type, branches, floating bases, armature, mimics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import hinge
+from hinge import zoo
+from hinge.rotation import from_rpy
+
+EPS = np.finfo(float).eps
+
+JOINTS = {
+    "revolute": hinge.Revolute((1.0, -2.0, 0.5)),
+    "prismatic": hinge.Prismatic((0.3, 1.0, 2.0)),
+    "helical": hinge.Helical((1.0, 1.0, -1.0), 0.4),
+    "cylindrical": hinge.Cylindrical((0.2, -1.0, 0.7)),
+    "translation": hinge.Translation(),
+    "spherical": hinge.Spherical(),
+    "planar": hinge.Planar(),
+    "universal": hinge.Universal((1.0, 0.2, 0.0), (0.1, 1.0, 0.6)),
+    "free": hinge.Free(),
+}
+
+
+def empty() -> hinge.Robot:
+    """No body moves."""
+    return hinge.Robot(hinge.MechanismBuilder("empty").add("post", "world").build())
+
+
+def gripper() -> hinge.Robot:
+    """Two fingers on a wrist; the second mimics the first, a third mimics the second."""
+    b = hinge.MechanismBuilder("gripper")
+    body = hinge.Inertia(1.0, (0.1, 0.2, -0.1), np.diag([0.1, 0.12, 0.09]))
+    turn = hinge.Transform(from_rpy(0.3, -0.4, 1.0), (0.1, 0.0, 0.2))
+    b.add("wrist", "world", hinge.Revolute((0, 1, 0)), placement=turn, inertia=body)
+    b.add("left", "wrist", hinge.Prismatic((1, 0, 1), armature=0.1), placement=turn, inertia=body)
+    follow = hinge.Prismatic(
+        (1, 1, 0), armature=0.3, mimic=hinge.Mimic("left_joint", ratio=-0.7, offset=0.1)
+    )
+    b.add("right", "wrist", follow, placement=turn, inertia=body)
+    curl = hinge.Revolute((0, 0, 1), mimic=hinge.Mimic("right_joint", ratio=2.0, offset=-0.3))
+    b.add("tip", "right", curl, placement=turn, inertia=body)
+    b.add("pad", "tip", hinge.Revolute((1, 0, 0)), placement=turn, inertia=body)
+    return hinge.Robot(b.build())
+
+
+ROBOTS = {
+    "pendulum": zoo.pendulum(2),
+    "arm": zoo.arm(7),
+    "snake": zoo.snake(5),
+    "cartpole": zoo.cartpole(),
+    "acrobot": zoo.acrobot(),
+    "quadruped": zoo.quadruped(),
+    "humanoid": zoo.humanoid(),
+    "space_arm": zoo.space_arm(4),
+    "tree0": zoo.tree(0),
+    "tree1": zoo.tree(1),
+    "gripper": gripper(),
+    "empty": empty(),
+}
+
+
+@dataclass(frozen=True)
+class State:
+    """A random state of a robot, with accelerations and external forces."""
+
+    q: np.ndarray
+    qd: np.ndarray
+    qdd: np.ndarray
+    f_ext: np.ndarray
+
+
+def random_state(robot: hinge.Robot, seed: int) -> State:
+    """The same state for the same seed."""
+    rng = np.random.default_rng(seed)
+    return State(
+        robot.random_configuration(rng),
+        rng.normal(size=robot.nv),
+        rng.normal(size=robot.nv),
+        rng.normal(size=(len(robot.body_names), 6)),
+    )
+
+
+def complex_step(fn, h: float = 1e-30):
+    """d fn(s)/ds at s = 0, exact to rounding."""
+    return np.imag(fn(1j * h)) / h
+
+
+def along(robot: hinge.Robot, q: np.ndarray, v: np.ndarray):
+    """The configuration s ↦ q ⊞ s v, for any scalar s."""
+    return lambda s: robot.alg.integrate(q, s * v)
+
+
+def assert_close(got, expected, bound: float, scale=None) -> None:
+    """|got − expected| ≤ bound · scale, the scale being the largest expected magnitude, or 1."""
+    got, expected = np.asarray(got), np.asarray(expected)
+    assert got.shape == expected.shape, f"shape {got.shape}, expected {expected.shape}"
+    if scale is None:
+        scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
+    worst = float(np.abs(got - expected).max(initial=0.0))
+    assert worst <= bound * scale, (
+        f"off by {worst:.2e} = {worst / scale / EPS:.0f} eps of {scale:.3g}"
+    )

@@ -1,0 +1,204 @@
+"""Robots of example-robot-data: hinge and Pinocchio read the same file and agree on everything.
+
+Seeds name the states: even ones lie within the joint limits, odd ones far outside.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import warnings
+import xml.etree.ElementTree as ET
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hinge
+from oracle.agreement import (
+    agree_on_accelerations,
+    agree_on_configurations,
+    agree_on_energy,
+    agree_on_forces,
+    agree_on_frame_motion,
+    agree_on_poses,
+    assert_agrees,
+    wild_state,
+)
+from oracle.pinocchio_bridge import PinocchioRobot, pin
+
+SEEDS = (0, 1)
+FRAMES = 6
+
+ROBOTS = {
+    "double_pendulum": "double_pendulum_description/urdf/double_pendulum_continuous.urdf",
+    "panda": "panda_description/urdf/panda.urdf",
+    "ur5": "ur_description/urdf/ur5_robot.urdf",
+    "ur10": "ur_description/urdf/ur10_joint_limited_robot.urdf",
+    "kinova": "kinova_description/robots/kinova.urdf",
+    "xarm7": "xarm_description/urdf/xarm7.urdf",
+    "z1": "z1_description/urdf/z1.urdf",
+    "so101": "so_arm_description/urdf/so101.urdf",
+    "allegro": "allegro_hand_description/urdf/allegro_right_hand.urdf",
+    "finger_edu": "finger_edu_description/robots/finger_edu.urdf",
+    "anymal_b": "anymal_b_simple_description/robots/anymal.urdf",
+    "anymal_c": "anymal_c_simple_description/urdf/anymal.urdf",
+    "anymal_kinova": "anymal_b_simple_description/robots/anymal-kinova.urdf",
+    "solo12": "solo_description/robots/solo12.urdf",
+    "hyq": "hyq_description/robots/hyq_no_sensors.urdf",
+    "a1": "a1_description/urdf/a1.urdf",
+    "go1": "go1_description/urdf/go1.urdf",
+    "go2": "go2_description/urdf/go2.urdf",
+    "b1_z1": "b1_description/urdf/b1-z1.urdf",
+    "laikago": "laikago_description/urdf/laikago.urdf",
+    "bolt": "bolt_description/robots/bolt.urdf",
+    "talos": "talos_data/robots/talos_reduced.urdf",
+    "talos_full": "talos_data/robots/talos_full_v2.urdf",
+    "icub": "icub_description/robots/icub_reduced.urdf",
+    "icub_full": "icub_description/robots/icub.urdf",
+    "romeo": "romeo_description/urdf/romeo_small.urdf",
+    "romeo_full": "romeo_description/urdf/romeo.urdf",
+    "g1": "g1_description/urdf/g1_29dof_with_hand_rev_1_0.urdf",
+    "simple_humanoid": "simple_humanoid_description/urdf/simple_humanoid.urdf",
+    "human": "human_description/robots/human.urdf",
+    "centauro": "centauro_description/urdf/centauro.urdf",
+    "tiago": "tiago_description/robots/tiago.urdf",
+    "tiago_no_hand": "tiago_description/robots/tiago_no_hand.urdf",
+    "tiago_pro": "tiago_pro_description/robots/tiago_pro.urdf",
+    "baxter": "baxter_description/urdf/baxter.urdf",
+    "pr2": "pr2_description/urdf/pr2.urdf",
+    "borinot": "borinot_description/urdf/borinot_flying_arm_2.urdf",
+    "iris": "iris_description/robots/iris.urdf",
+    "bravo7_gripper": "bravo7_description/urdf/bravo7_gripper.urdf",
+    "hector": "hector_description/robots/quadrotor_base.urdf",
+}
+NOTHING_MOVES_WHEN_FIXED = {"hector"}
+MASSLESS_FINGERS = {"romeo_full", "bravo7_gripper"}
+ROOT_IS_THE_GROUND = {"ur5", "ur10", "xarm7", "z1"}
+
+FIXED = [(name, False) for name in ROBOTS if name not in NOTHING_MOVES_WHEN_FIXED]
+FLOATING = [(name, True) for name in ROBOTS if name not in ROOT_IS_THE_GROUND]
+CASES = FIXED + FLOATING
+each_robot = pytest.mark.parametrize(("name", "floating"), CASES)
+each_state = pytest.mark.parametrize("seed", SEEDS)
+
+
+@cache
+def folder() -> Path:
+    """Where example-robot-data has its robots."""
+    try:
+        files = importlib.metadata.files("example-robot-data") or []
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("example-robot-data is not installed")
+    urdf = next(f for f in files if f.suffix == ".urdf")
+    path = Path(str(urdf.locate()))
+    return next(
+        p for p in path.parents if p.name == "robots" and p.parent.name == "example-robot-data"
+    )
+
+
+@cache
+def load(name: str, floating: bool) -> PinocchioRobot:
+    """A robot as both read it."""
+    path = folder() / ROBOTS[name]
+    model = read_by_pinocchio(name, floating)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hinge.ModelWarning)  # many files have odd inertias
+        robot = hinge.load(path, floating_base=floating, package_dirs=[folder()])
+    return PinocchioRobot(robot, model, followers(path))
+
+
+def read_by_pinocchio(name: str, floating: bool, mimic: bool = False):
+    """Pinocchio's model; followers are free joints unless mimic is set."""
+    root = (pin.JointModelFreeFlyer(),) if floating else ()
+    return pin.buildModelFromUrdf(str(folder() / ROBOTS[name]), *root, mimic=mimic)
+
+
+def followers(path: Path) -> dict[str, tuple[str, float, float]]:
+    """The joints of a file that follow others: leader, ratio and offset."""
+    out = {}
+    for joint in ET.parse(path).getroot().findall("joint"):
+        mimic = joint.find("mimic")
+        if mimic is not None and joint.get("type") != "fixed":
+            ratio, offset = float(mimic.get("multiplier", 1)), float(mimic.get("offset", 0))
+            out[joint.get("name")] = (mimic.get("joint"), ratio, offset)
+    return out
+
+
+@each_robot
+def test_names_sizes_and_mass(name, floating):
+    oracle = load(name, floating)
+    robot = oracle.robot
+    assert set(robot.joint_names) == set(oracle.joints)
+    assert set(robot.frame_names) == {"world", *oracle.links}
+    assert robot.nv == oracle.model.nv - len(oracle.followers)
+    assert_agrees("total_mass", robot.total_mass, oracle.total_mass)
+
+
+@each_robot
+@each_state
+def test_poses(name, floating, seed):
+    oracle = load(name, floating)
+    agree_on_poses(oracle, wild_state(oracle.robot, seed))
+
+
+@each_robot
+@each_state
+def test_frame_motion(name, floating, seed):
+    oracle = load(name, floating)
+    links = sorted(oracle.links)
+    chosen = np.random.default_rng(seed).permutation(links)[:FRAMES].tolist()
+    agree_on_frame_motion(oracle, wild_state(oracle.robot, seed), chosen)
+
+
+@each_robot
+@each_state
+def test_momentum_and_energy(name, floating, seed):
+    oracle = load(name, floating)
+    agree_on_energy(oracle, wild_state(oracle.robot, seed))
+
+
+@each_robot
+@each_state
+def test_forces(name, floating, seed):
+    oracle = load(name, floating)
+    agree_on_forces(oracle, wild_state(oracle.robot, seed))
+
+
+@pytest.mark.parametrize(("name", "floating"), [c for c in CASES if c[0] not in MASSLESS_FINGERS])
+@each_state
+def test_accelerations(name, floating, seed):
+    oracle = load(name, floating)
+    agree_on_accelerations(oracle, wild_state(oracle.robot, seed))
+
+
+@pytest.mark.parametrize(("name", "floating"), [c for c in CASES if c[0] in MASSLESS_FINGERS])
+@each_state
+def test_what_moves_no_mass_is_refused(name, floating, seed):
+    """Pinocchio answers NaN."""
+    oracle = load(name, floating)
+    s = wild_state(oracle.robot, seed)
+    with pytest.raises(hinge.SingularError):
+        oracle.robot.forward_dynamics(s.q, s.qd, s.qdd)
+    with pytest.raises(hinge.SingularError):
+        oracle.robot.mass_matrix_inverse(s.q)
+
+
+@each_robot
+@each_state
+def test_integrate_and_difference(name, floating, seed):
+    oracle = load(name, floating)
+    agree_on_configurations(oracle, wild_state(oracle.robot, seed), seed)
+
+
+@pytest.mark.parametrize("floating", (False, True))
+@pytest.mark.parametrize("name", ("panda", "baxter", "pr2", "tiago_pro"))
+@each_state
+def test_followers_as_pinocchio_ties_them(name, floating, seed):
+    """Pinocchio's own joints that mimic others, which its inverse dynamics and M support."""
+    robot = load(name, floating).robot
+    assert robot.mechanism.has_followers
+    oracle = PinocchioRobot(robot, read_by_pinocchio(name, floating, mimic=True))
+    s = wild_state(robot, seed)
+    agree_on_poses(oracle, s)
+    agree_on_forces(oracle, s)

@@ -1,0 +1,90 @@
+"""The command line: the demonstration and the look at a file."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from hinge.cli import main
+
+URDF = """<robot name="bot">
+  <link name="base"/>
+  <link name="arm"><inertial><mass value="2"/><origin xyz="0 0 0.1"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.9" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="tip"/>
+  <joint name="turn" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="2" velocity="3" effort="4"/><dynamics damping="0.5" friction="0.25"/>
+  </joint>
+  <joint name="spin" type="continuous"><parent link="arm"/><child link="tip"/></joint>
+</robot>"""
+
+
+def test_demo_prints_and_draws(tmp_path, capsys):
+    assert main(["demo", "--output", str(tmp_path / "demo.png")]) == 0
+    printed = capsys.readouterr().out
+    for word in ("joint7", "kinetic energy", "potential energy", "tau", "|M⁻¹ M − 1|", "demo.png"):
+        assert word in printed
+    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_demo_cannot_write_there(tmp_path, capsys):
+    assert main(["demo", "--output", str(tmp_path / "missing" / "demo.svg")]) == 1
+    assert "hinge: " in capsys.readouterr().err
+
+
+def test_info_shows_tree_joints_and_warnings(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    path = tmp_path / "bot.urdf"
+    path.write_text(URDF)
+    assert main(["info", str(path), "--floating-base"]) == 0
+    printed = capsys.readouterr().out
+    for word in ("bot", "root_joint", "turn", "-1 … 2", "0.5", "0.25", "2 kg", "nv = 8"):
+        assert word in printed
+    assert "body 'arm': principal moments" in printed
+    assert printed.count("triangle inequality") == 1
+    assert "joint 'spin': nothing beyond it resists" in printed
+
+
+def test_info_says_no_in_one_line(tmp_path, capsys):
+    assert main(["info", str(tmp_path / "none.urdf")]) == 1
+    error = capsys.readouterr().err
+    assert "cannot read" in error and "Traceback" not in error
+    (tmp_path / "bad.urdf").write_text("<html/>")
+    assert main(["info", str(tmp_path / "bad.urdf")]) == 1
+    assert "the root element is <html>" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_command_is_installed(tmp_path):
+    hinge = os.path.join(os.path.dirname(sys.executable), "hinge")
+    run = subprocess.run([hinge, "info", "nothing"], capture_output=True, text=True, cwd=tmp_path)
+    assert run.returncode == 1 and "cannot read 'nothing'" in run.stderr
+
+
+def test_long_work_shows_progress_on_a_terminal(monkeypatch):
+    import io
+
+    from hinge.runtime import progress as module
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(module, "_PATIENCE", -1.0)
+    assert list(module.progress(range(5), "simulate")) == list(range(5))
+    assert "simulate" in screen.getvalue()
+    quiet = Terminal()
+    monkeypatch.setattr(sys, "stderr", quiet)
+    monkeypatch.setattr(module, "_PATIENCE", 60.0)
+    assert list(module.progress(iter([1, 2]), "simulate")) == [1, 2]
+    assert "simulate" not in quiet.getvalue()
+
+
+@pytest.mark.parametrize("module", ["matplotlib", "rich", "mujoco", "llvmlite"])
+def test_importing_hinge_imports_little(module):
+    code = f"import hinge, sys; sys.exit({module!r} in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    assert np.__name__ == "numpy"

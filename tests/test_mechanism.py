@@ -1,0 +1,321 @@
+"""Building, checking, comparing and editing mechanisms."""
+
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+
+import hinge
+from hinge import (
+    Fixed,
+    Free,
+    Inertia,
+    MechanismBuilder,
+    Mimic,
+    ModelError,
+    ModelWarning,
+    Revolute,
+    Spherical,
+    Transform,
+    edit,
+    zoo,
+)
+from hinge.rotation import from_rpy
+from mechanisms import EPS, ROBOTS, assert_close, gripper, random_state
+
+BODY = Inertia(2.0, (0.1, 0.0, 0.2), np.diag([0.3, 0.4, 0.5]))
+
+
+def two(**second):
+    """A builder with body a and a second body with the given faults."""
+    b = MechanismBuilder("m")
+    b.add("a", "world", Revolute(), inertia=BODY)
+    return b.add(**{"name": "b", "parent": "a", "joint": Revolute(), "inertia": BODY, **second})
+
+
+BAD = {
+    "duplicate body": (lambda: two(name="a"), "m: two bodies or frames are named 'a'"),
+    "duplicate joint": (lambda: two(joint_name="a_joint"), "two joints are named 'a_joint'"),
+    "duplicate frame": (lambda: two().add_frame("b", "a"), "two bodies or frames are named 'b'"),
+    "ground's name": (lambda: two(name="world"), "'world' is the ground"),
+    "unknown parent": (lambda: two(parent="aa").build(), "unknown parent 'aa'; did you mean 'a'"),
+    "unknown frame body": (
+        lambda: two().add_frame("f", "zzz").build(),
+        "frame 'f' is on unknown body 'zzz'; known: world, a, b",
+    ),
+    "cycle": (
+        lambda: two(parent="c").add("c", "b", Revolute()).build(),
+        "bodies b, c form a cycle",
+    ),
+    "negative mass": (lambda: two(inertia=Inertia(-1.0)), "body 'b': mass is -1 kg"),
+    "nan mass": (lambda: two(inertia=Inertia(np.nan)), "body 'b': mass is nan"),
+    "infinite com": (lambda: two(inertia=Inertia(1.0, (0, np.inf, 0))), "body 'b': com is"),
+    "text mass": (lambda: two(inertia=Inertia("heavy")), "mass is 'heavy'; expected numbers"),
+    "asymmetric": (
+        lambda: two(inertia=Inertia(1.0, about_com=[[1, 0.5, 0], [0, 1, 0], [0, 0, 1]])),
+        "body 'b': about_com is not symmetric",
+    ),
+    "indefinite": (
+        lambda: two(inertia=Inertia(1.0, about_com=np.diag([1.0, 1.0, -0.1]))),
+        "body 'b': principal moments .* positive semidefinite",
+    ),
+    "triangle": (
+        lambda: two(inertia=Inertia(1.0, about_com=np.diag([1.0, 1.0, 2.1]))),
+        "body 'b': principal moments .* triangle inequality",
+    ),
+    "not a rotation": (
+        lambda: two(placement=Transform(2 * np.eye(3))),
+        "body 'b': its placement: rotation is not orthonormal",
+    ),
+    "a reflection": (
+        lambda: two(offset=Transform(np.diag([1.0, 1.0, -1.0]))),
+        "body 'b': its offset: rotation is not orthonormal and right-handed",
+    ),
+    "nan translation": (
+        lambda: two(placement=Transform(translation=(0, 0, np.nan))),
+        "body 'b': its placement: translation is",
+    ),
+    "bad frame": (
+        lambda: two().add_frame("f", "a", Transform(np.zeros((3, 3)))),
+        "frame 'f': its placement: rotation",
+    ),
+    "bad gravity": (lambda: MechanismBuilder("m", gravity=(0, 0)), r"gravity has shape \(2,\)"),
+    "mimic unknown": (
+        lambda: two(joint=Revolute(mimic=Mimic("a_joit"))).build(),
+        "joint 'b_joint' mimics 'a_joit', which .* did you mean 'a_joint'",
+    ),
+    "mimic itself": (lambda: two(joint=Revolute(mimic=Mimic("b_joint"))).build(), "in a circle"),
+    "mimic nan": (
+        lambda: two(joint=Revolute(mimic=Mimic("a_joint", np.nan))).build(),
+        "mimics 'a_joint' with ratio nan",
+    ),
+    "mimic of many": (
+        lambda: two(joint=Revolute(mimic=Mimic("c_joint"))).add("c", "a", Spherical()).build(),
+        "mimics 'c_joint', which has 3 DoF",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_mechanisms_are_refused(case):
+    make, message = BAD[case]
+    with pytest.raises(ModelError, match=message):
+        make()
+
+
+def test_bad_shapes_of_values_are_refused():
+    with pytest.raises(ValueError, match="3×3 rotation"):
+        Transform(np.eye(2))
+    with pytest.raises(ValueError, match="com of 3 numbers"):
+        Inertia(1.0, (0, 0))
+
+
+def test_a_file_may_be_warned_about_instead():
+    b = MechanismBuilder("m", nonphysical="warn")
+    with pytest.warns(ModelWarning, match="body 'a': principal moments"):
+        b.add("a", "world", Revolute(), inertia=Inertia(1.0, about_com=np.diag([1.0, 1.0, 3.0])))
+
+
+def test_bodies_are_depth_first_whatever_the_order_of_adding():
+    b = MechanismBuilder("m")
+    for name, parent in [("c", "b"), ("d", "a"), ("b", "a"), ("e", "world"), ("a", "world")]:
+        b.add(name, parent, Revolute(), inertia=BODY)
+    mech = b.build()
+    assert mech.body_names == ("e", "a", "d", "b", "c")
+    assert [p for p, _ in mech.outward()] == [0, 0, 2, 2, 4]
+    assert list(mech.inward()) == list(mech.outward())[::-1]
+    assert list(mech.ancestors(5)) == [(4, 5), (2, 4), (0, 2)]
+
+
+def test_fixed_joints_merge_and_keep_their_frames():
+    turn = Transform(from_rpy(0.1, 0.2, 0.3), (1.0, 2.0, 3.0))
+    shape = hinge.Shape("sphere", (0.1,))
+    b = MechanismBuilder("m")
+    b.add("base", "world", visuals=[shape])
+    b.add("a", "base", Revolute(), placement=turn, inertia=BODY)
+    b.add("tool", "a", placement=turn, offset=turn, inertia=BODY, visuals=[shape])
+    b.add("b", "tool", Revolute(), placement=turn, inertia=BODY)
+    mech = b.build()
+    assert mech.body_names == ("a", "b")
+    assert mech.frame_names == ("world", "base", "a", "tool", "b")
+    assert mech.frame("tool").placement == turn @ turn
+    assert mech.bodies[1].inertia == BODY + BODY.moved(turn @ turn)
+    assert mech.bodies[1].visuals[0].placement == turn @ turn
+    assert mech.bodies[0].visuals == (shape,)
+    assert mech.bodies[2].placement == turn @ turn @ turn
+
+
+def test_merged_inertia_is_the_sum_of_spatial_inertias():
+    turn = Transform(from_rpy(0.1, -1.2, 0.3), (1.0, -2.0, 3.0))
+    both = (BODY + BODY.moved(turn)).spatial.matrix
+    moved = hinge.spatial.congruence(
+        BODY.spatial, hinge.spatial.ForceTransfer(turn.rotation, turn.translation)
+    )
+    assert_close(both, BODY.spatial.matrix + moved.matrix, 10 * EPS)
+    assert (Inertia() + Inertia()).mass == 0
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_mechanisms_are_values(name):
+    mech = ROBOTS[name].mechanism
+    again = pickle.loads(pickle.dumps(mech))
+    assert again == mech and hash(again) == hash(mech)
+    assert not again.bodies[-1].placement.rotation.flags.writeable
+    other = edit.with_gravity(mech, (0, 0, -1.62))
+    assert other != mech and other.gravity == (0, 0, -1.62)
+    with pytest.raises(FrozenInstanceError):
+        mech.name = "other"  # pyright: ignore
+    with pytest.raises(AttributeError, match="immutable"):
+        mech.bodies[0].placement.rotation = np.eye(3)
+    with pytest.raises(AttributeError, match="immutable"):
+        mech.bodies[0].inertia.mass = 3.0
+    with pytest.raises(ValueError, match="read-only"):
+        mech.bodies[0].placement.rotation[0, 0] = 2.0
+
+
+def test_unknown_names_are_answered_with_a_hint():
+    mech = zoo.quadruped().mechanism
+    with pytest.raises(hinge.ArgumentError, match="no joint 'FL_kne'; did you mean 'FL_knee'"):
+        mech.q_slice("FL_kne")
+    with pytest.raises(hinge.ArgumentError, match="no body 'torso'"):
+        mech.body_index("torso")
+    with pytest.raises(hinge.ArgumentError, match="no frame 'FL_fot'; did you mean 'FL_foot'"):
+        mech.frame("FL_fot")
+
+
+def test_mimic_chains_are_resolved():
+    mech = gripper().mechanism
+    assert mech.nv == 3 and mech.n_bodies == 5
+    mimic = mech.bodies[mech.body_index("tip")].joint.mimic
+    assert mimic.joint == "left_joint"
+    assert (mimic.ratio, mimic.offset) == pytest.approx((-1.4, -0.1), rel=4 * EPS)
+    assert mech.v_slice("tip_joint") == mech.v_slice("left_joint")
+
+
+def test_mimic_is_the_free_mechanism_along_the_mimicking_directions():
+    """q_all = G q + c: forces pull back with Gᵀ, and M = Gᵀ M_all G."""
+    robot = gripper()
+    s = random_state(robot, 0)
+    free = hinge.Robot(_without_mimics(robot.mechanism))
+    G = np.array([[1, 0, 0], [0, 1, 0], [0, -0.7, 0], [0, -1.4, 0], [0, 0, 1.0]])
+    q = G @ s.q + (0, 0, 0.1, -0.1, 0)
+    M = free.mass_matrix(q)
+    assert_close(robot.mass_matrix(s.q), G.T @ M @ G, 20 * EPS)
+    tau = free.inverse_dynamics(q, G @ s.qd, G @ s.qdd, s.f_ext)
+    assert_close(robot.inverse_dynamics(s.q, s.qd, s.qdd, s.f_ext), G.T @ tau, 20 * EPS)
+
+
+def _without_mimics(mech):
+    from dataclasses import replace
+
+    bodies = [replace(b, joint=replace(b.joint, mimic=None)) for b in mech.bodies]
+    return replace(mech, bodies=tuple(bodies))
+
+
+# editing
+
+
+def test_weld_is_the_same_motion_with_the_joint_at_rest():
+    robot = zoo.quadruped()
+    s = random_state(robot, 1)
+    joint, at = "FR_pitch", robot.v_slice("FR_pitch").start
+    welded = hinge.Robot(edit.weld(robot.mechanism, joint, s.q[robot.q_slice(joint)]))
+    assert welded.nv == robot.nv - 1 and "FR_thigh" in welded.frame_names
+    keep = [i for i in range(robot.nv) if i != at]
+    kept_q = np.delete(s.q, robot.q_slice(joint).start)
+    assert_close(welded.mass_matrix(kept_q), robot.mass_matrix(s.q)[np.ix_(keep, keep)], 20 * EPS)
+    for frame in ("FR_foot", "FR_thigh", "FR_hip"):
+        assert_close(welded.frame_pose(kept_q, frame), robot.frame_pose(s.q, frame), 10 * EPS)
+
+
+def test_weld_holds_followers_too():
+    robot = gripper()
+    s = random_state(robot, 1)
+    welded = hinge.Robot(edit.weld(robot.mechanism, "left_joint", s.q[1]))
+    assert welded.joint_names == ("wrist_joint", "pad_joint")
+    q = s.q[[0, 2]]
+    assert_close(welded.frame_pose(q, "pad"), robot.frame_pose(s.q, "pad"), 10 * EPS)
+    M = robot.mass_matrix(s.q)[np.ix_([0, 2], [0, 2])]
+    assert_close(welded.mass_matrix(q), M, 20 * EPS)
+
+
+def test_subtree_on_a_free_joint_falls_like_the_whole_leg():
+    robot = zoo.quadruped()
+    leg = hinge.Robot(edit.subtree(robot.mechanism, "RL_hip", Free()))
+    assert leg.body_names == ("RL_hip", "RL_thigh", "RL_calf")
+    assert "RL_foot" in leg.frame_names and "FL_foot" not in leg.frame_names
+    q = leg.random_configuration(0)
+    fall = leg.forward_dynamics(q, np.zeros(leg.nv), np.zeros(leg.nv))
+    a = leg.frame_acceleration(q, np.zeros(leg.nv), fall, "RL_foot")
+    assert_close(a, np.array([0, 0, 0, 0, 0, -9.81]), 500 * EPS)
+
+
+def test_subtree_keeps_its_joint():
+    robot = zoo.arm(5)
+    tip = hinge.Robot(edit.subtree(robot.mechanism, "link4"))
+    assert tip.joint_names == ("joint4", "joint5")
+    q = robot.random_configuration(0)
+    rest = robot.mass_matrix(q)[3:, 3:]
+    assert_close(tip.mass_matrix(q[3:]), rest, 20 * EPS)
+
+
+def test_attach_puts_the_other_at_a_frame():
+    arm, hand = zoo.arm(3), gripper()
+    both = edit.attach(arm.mechanism, hand.mechanism, "tool", prefix="hand/")
+    robot = hinge.Robot(both)
+    s, t = random_state(arm, 0), random_state(hand, 0)
+    q = np.concatenate([s.q, t.q])
+    assert robot.nv == arm.nv + hand.nv
+    expected = arm.frame_pose(s.q, "tool") @ hand.frame_pose(t.q, "pad")
+    assert_close(robot.frame_pose(q, "hand/pad"), expected, 10 * EPS)
+    twice = edit.attach(both, hand.mechanism, "tool", prefix="other/")
+    assert twice.nv == arm.nv + 2 * hand.nv
+    with pytest.raises(ModelError, match="two bodies or frames are named"):
+        edit.attach(both, hand.mechanism, "tool", prefix="hand/")
+
+
+def test_with_inertia_changes_one_body():
+    mech = zoo.arm(3).mechanism
+    heavier = edit.with_inertia(mech, "link2", BODY)
+    assert heavier.bodies[2].inertia == BODY
+    assert heavier.bodies[1] == mech.bodies[1] and mech.bodies[2].inertia != BODY
+
+
+EDITS = {
+    "no joint": (lambda m: edit.weld(m, "elbow"), "no joint 'elbow'"),
+    "bad angle": (lambda m: edit.weld(m, "joint1", (1, 2)), "expected 1 finite"),
+    "nan angle": (lambda m: edit.weld(m, "joint1", np.nan), "expected 1 finite"),
+    "no body": (lambda m: edit.subtree(m, "hand"), "no body 'hand'"),
+    "ground": (lambda m: edit.subtree(m, "world"), "the ground is not a subtree"),
+    "ground's inertia": (lambda m: edit.with_inertia(m, "world", BODY), "ground does not move"),
+    "bad inertia": (
+        lambda m: edit.with_inertia(m, "link1", Inertia(1.0, about_com=-np.eye(3))),
+        "body 'link1': principal moments",
+    ),
+    "bad gravity": (lambda m: edit.with_gravity(m, (0, np.nan, 0)), "gravity is"),
+    "no frame": (lambda m: edit.attach(m, m, "hand"), "no frame 'hand'"),
+    "torn mimic": (
+        lambda m: edit.subtree(gripper().mechanism, "right"),
+        "mimics 'left_joint', which is not in it",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", EDITS)
+def test_bad_edits_are_refused(case):
+    edit_it, message = EDITS[case]
+    with pytest.raises(hinge.HingeError, match=message):
+        edit_it(zoo.arm(3).mechanism)
+
+
+def test_editing_accepts_what_a_file_was_warned_about():
+    b = MechanismBuilder("m", nonphysical="accept")
+    b.add("a", "world", Revolute(), inertia=Inertia(1.0, about_com=np.diag([1.0, 1.0, 3.0])))
+    b.add("b", "a", Revolute(), inertia=BODY)
+    assert edit.weld(b.build(), "b_joint").nv == 1
+
+
+def test_fixed_joint_is_the_default():
+    assert MechanismBuilder("m").add("a").build().nv == 0
+    assert Fixed().H(np.zeros(0)).shape == (0, 6)

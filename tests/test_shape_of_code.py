@@ -1,0 +1,134 @@
+"""How the code is made: layers, sizes, docstrings, types, and a test behind every `raise`."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import hinge
+
+SOURCE = Path(hinge.__file__).parent
+FILES = sorted(SOURCE.rglob("*.py"))
+ROOT = Path(__file__).parent.parent
+
+# Each module may import from its own layer's earlier modules and from the layers below it.
+LAYERS = [
+    ["errors"],
+    ["small"],
+    ["rotation"],
+    ["spatial"],
+    ["shapes", "joints"],
+    ["mechanism"],
+    ["builder"],
+    ["edit", "algorithms", "load"],
+    ["report", "runtime"],
+    ["robot"],
+    ["simulate", "plotting", "zoo"],
+    ["cli"],
+]
+# plotting draws what simulate makes, and simulate asks for it by name at the time of drawing
+LATE = {("simulate", "plotting")}
+
+
+def layer_of(name):
+    return next(i for i, layer in enumerate(LAYERS) if name in layer)
+
+
+def module_of(path):
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return parts[0]
+
+
+def imports(path):
+    """The top-level hinge modules that a file imports."""
+    depth = len(path.relative_to(SOURCE).parts)
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level == depth:
+            if node.module:
+                yield node.module.split(".")[0]
+            else:
+                yield from (alias.name for alias in node.names)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names = [getattr(node, "module", None) or "", *(a.name for a in node.names)]
+            assert not any(n.startswith("hinge") for n in names), f"{path}: import relatively"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_point_one_way(path):
+    here = module_of(path)
+    if here == "__init__":
+        return
+    for there in imports(path):
+        if there != here and (here, there) not in LATE:
+            assert layer_of(there) <= layer_of(here), f"{here} must not import {there}"
+            same = layer_of(there) == layer_of(here)
+            assert not same or {here, there} == {"plotting", "simulate"}, f"{here} ↔ {there}"
+
+
+def test_algorithms_know_only_mechanisms_and_algebra():
+    allowed = {"errors", "mechanism", "small", "rotation", "spatial", "joints", "algorithms"}
+    for path in (SOURCE / "algorithms").glob("*.py"):
+        assert set(imports(path)) <= allowed, path
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_files_and_functions_are_short(path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            length = (node.end_lineno or 0) - body[0].lineno + 1 if body else 0
+            assert length <= 40, f"{path}: {node.name} has {length} lines"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_everything_public_is_documented_and_typed(path):
+    tree = ast.parse(path.read_text())
+    assert ast.get_docstring(tree), f"{path} has no docstring"
+    inherited = {"pose", "H", "H_rate", "neutral", "random", "integrate", "difference", "commuting"}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            private = any(
+                isinstance(parent, (ast.FunctionDef, ast.ClassDef))
+                and (parent.name.startswith("_") or isinstance(parent, ast.FunctionDef))
+                and node in ast.walk(parent)
+                and node is not parent
+                for parent in ast.walk(tree)
+            )
+            if private or (path.name == "joints.py" and node.name in inherited):
+                continue
+            assert ast.get_docstring(node), f"{path}: {node.name} has no docstring"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and not isinstance(node, ast.Lambda):
+            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            untyped = [
+                a.arg for a in arguments if a.annotation is None and a.arg not in ("self", "cls")
+            ]
+            assert not untyped, f"{path}: {node.name}({', '.join(untyped)}) is not typed"
+            assert node.returns is not None, f"{path}: {node.name} has no return type"
+
+
+def test_no_assert_in_the_library():
+    for path in FILES:
+        nodes = ast.walk(ast.parse(path.read_text()))
+        assert not any(isinstance(node, ast.Assert) for node in nodes), path
+
+
+def test_public_names_are_those_of_the_lists():
+    for name in hinge.__all__:
+        assert hasattr(hinge, name)
+    for name in hinge.algorithms.__all__:
+        assert callable(getattr(hinge.algorithms, name))
+
+
+def test_the_project_speaks_of_itself_alone():
+    words = ["/tm" + "p/", "/wo" + "rk/", "/ro" + "ot/", "/ho" + "me/"]
+    for path in [
+        *FILES,
+        *ROOT.glob("docs/**/*.md"),
+        *ROOT.glob("*.md"),
+        *ROOT.glob("tests/**/*.py"),
+    ]:
+        text = path.read_text()
+        assert not [w for w in words if w in text], path
