@@ -10,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from .errors import ModelError, ModelWarning
-from .joints import Fixed, Joint, Mimic
+from .joint import Joint, Mimic
+from .joints import Fixed
 from .mechanism import GROUND, Body, Frame, Mechanism, did_you_mean, ground
 from .rotation import is_rotation
 from .shapes import Shape

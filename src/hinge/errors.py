@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["ArgumentError", "HingeError", "ModelError", "ModelWarning", "SingularError"]
+__all__ = [
+    "ArgumentError",
+    "HingeError",
+    "ModelError",
+    "ModelWarning",
+    "SingularError",
+    "TraceError",
+]
 
 
 class HingeError(Exception):
@@ -23,3 +30,7 @@ class ModelWarning(UserWarning):
 
 class SingularError(HingeError, ArithmeticError):
     """There is no answer at this point: a joint moves no inertia, a matrix has no inverse."""
+
+
+class TraceError(HingeError, TypeError):
+    """A traced scalar was asked for something that only a number has."""

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from .errors import ArgumentError
-from .joints import Fixed, Joint
+from .joint import Joint
+from .joints import Fixed
 from .shapes import Shape
 from .spatial import ForceTransfer, Inertia, SpatialInertia, Transform
 
@@ -195,11 +196,8 @@ class Mechanism:
 
     def phi(self, q: Any) -> list[Any]:
         """φ(p, k) of each body k and its parent p at configuration q."""
-        transfers: list[Any] = [None]
-        for body, qk in zip(self.bodies[1:], self.coordinates(q)[1:], strict=True):
-            X = body.placement @ Transform(*body.joint.pose(qk)) @ body.offset
-            transfers.append(ForceTransfer(X.rotation, X.translation))
-        return transfers
+        parts = zip(self.bodies[1:], self.coordinates(q)[1:], strict=True)
+        return [None, *(_transfer(body, qk) for body, qk in parts)]
 
     def H(self, q: Any) -> list[np.ndarray]:
         """H(k), the hinge map of each body's joint at configuration q."""
@@ -262,6 +260,16 @@ class Mechanism:
 def ground(visuals: tuple[Shape, ...] = (), collisions: tuple[Shape, ...] = ()) -> Body:
     """Body 0, which does not move."""
     return Body(GROUND, -1, "", Fixed(), Transform(), Inertia(), Transform(), visuals, collisions)
+
+
+def _transfer(body: Body, q: np.ndarray) -> ForceTransfer:
+    """φ from a body to its parent."""
+    X = body.placement @ Transform(*body.joint.pose(q)) @ body.offset
+    turn = body.joint.turn(q)
+    if turn is None or body.offset != Transform():
+        return ForceTransfer(X.rotation, X.translation)
+    base = ForceTransfer(body.placement.rotation, body.placement.translation)
+    return ForceTransfer(X.rotation, X.translation, (base, *turn))
 
 
 def _in_body(body: Body, H: np.ndarray) -> np.ndarray:

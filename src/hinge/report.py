@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .algorithms import mass_matrix, neutral
+from .joint import Joint, PerDof
 from .joints import (
     Cylindrical,
     Free,
     Helical,
-    Joint,
-    PerDof,
     Planar,
     Spherical,
     Translation,

@@ -25,6 +25,8 @@ __all__ = [
     "skew",
     "translation_exp",
     "translation_log",
+    "turned_matrix",
+    "turned_vector",
 ]
 
 # Added to squared angles so that sin(θ)/θ needs no branch: far below any angle that matters, far
@@ -43,6 +45,30 @@ def about_axis(axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
     c, s = cos(angle), sin(angle)
     aa = np.outer(axis, axis)
     return aa + c * (np.eye(3) - aa) + s * skew(axis)
+
+
+def turned_vector(v: np.ndarray, i: int, c: Any, s: Any) -> np.ndarray:
+    """R v for the rotation R about coordinate axis i by an angle with cosine c and sine s."""
+    j, k = (i + 1) % 3, (i + 2) % 3
+    out = list(v)
+    out[j], out[k] = c * v[j] - s * v[k], s * v[j] + c * v[k]
+    return np.array(out)
+
+
+def turned_matrix(A: np.ndarray, i: int, c: Any, s: Any) -> np.ndarray:
+    """R A Rᵀ for the rotation R about coordinate axis i: 12 products, 8 if A is symmetric.
+
+    In the plane of the turn, u = s (A_jj − A_kk) + c (A_jk + A_kj) gives all four entries.
+    """
+    j, k = (i + 1) % 3, (i + 2) % 3
+    out = [list(row) for row in A]
+    u = s * (A[j, j] - A[k, k]) + c * (A[j, k] + A[k, j])
+    su, cu = s * u, c * u
+    out[j][j], out[k][k] = A[j, j] - su, A[k, k] + su
+    out[j][k], out[k][j] = cu - A[k, j], cu - A[j, k]
+    out[i][j], out[i][k] = c * A[i, j] - s * A[i, k], s * A[i, j] + c * A[i, k]
+    out[j][i], out[k][i] = c * A[j, i] - s * A[k, i], s * A[j, i] + c * A[k, i]
+    return np.array(out)
 
 
 def from_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:

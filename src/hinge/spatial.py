@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .rotation import skew
+from .rotation import skew, turned_matrix, turned_vector
 from .small import mirror_lower
 
 __all__ = [
@@ -21,9 +21,11 @@ __all__ = [
     "MotionTransfer",
     "SpatialInertia",
     "Transform",
+    "carried_acceleration",
     "congruence",
     "cross_force",
     "cross_motion",
+    "turning",
 ]
 
 
@@ -37,6 +39,14 @@ def cross_force(V: np.ndarray, f: np.ndarray) -> np.ndarray:
     """V ×* f = (ω×n + u×g; ω×g) for f = (n; g): the rate of f carried along by V."""
     w, u = skew(V[:3]), skew(V[3:])
     return np.concatenate([w @ f[:3] + u @ f[3:], w @ f[3:]])
+
+
+def turning(w: np.ndarray, wd: np.ndarray) -> np.ndarray:
+    """U = ω̇× + ω×ω×: a point r of a body that turns with ω, ω̇ is accelerated by U r."""
+    x, y, z = w
+    xx, yy, zz = x * x, y * y, z * z
+    xy, xz, yz = x * y, x * z, y * z
+    return np.array([[-yy - zz, xy, xz], [xy, -xx - zz, yz], [xz, yz, -xx - yy]]) + skew(wd)
 
 
 class Transform:
@@ -101,12 +111,16 @@ class Transform:
 
 
 class ForceTransfer:
-    """φ(A, B) = [R p×R; 0 R] for the pose (R, p) of B in A: takes forces on B to forces on A."""
+    """φ(A, B) = [R p×R; 0 R] for the pose (R, p) of B in A: takes forces on B to forces on A.
 
-    __slots__ = ("R", "p", "p_cross")
+    turn: if B is turned from the pose `base` about coordinate axis i, (base, i, cos, sin);
+    congruences then need fewer products.
+    """
 
-    def __init__(self, R: np.ndarray, p: np.ndarray) -> None:
-        self.R, self.p, self.p_cross = R, p, skew(p)
+    __slots__ = ("R", "p", "p_cross", "turn")
+
+    def __init__(self, R: np.ndarray, p: np.ndarray, turn: Any = None) -> None:
+        self.R, self.p, self.p_cross, self.turn = R, p, skew(p), turn
 
     def __matmul__(self, f: np.ndarray) -> np.ndarray:
         """φ f for a force (6,) or a column of forces (6, n)."""
@@ -133,6 +147,20 @@ class MotionTransfer:
         return np.concatenate([R @ V[:3], R @ (V[3:] - p_cross @ V[:3])])
 
 
+def carried_acceleration(
+    phi: ForceTransfer, V: np.ndarray, alpha: np.ndarray, W: np.ndarray
+) -> np.ndarray:
+    """φ* α + a: the acceleration (ω̇; p̈) of a body that moves with W on a parent with V and α.
+
+    a = (ω×w; ω×(ω×p) + 2 ω×s + w×s) for W = (w; s), in the body's axes.
+    """
+    R = phi.R.T
+    w = R @ V[:3]
+    angular = R @ alpha[:3] + skew(w) @ W[:3]
+    linear = R @ (alpha[3:] + turning(V[:3], alpha[:3]) @ phi.p) + skew(2 * w + W[:3]) @ W[3:]
+    return np.concatenate([angular, linear])
+
+
 class SpatialInertia:
     """A rigid-body inertia as ten numbers about the origin of its frame.
 
@@ -157,6 +185,42 @@ class SpatialInertia:
     def __add__(self, other: SpatialInertia) -> SpatialInertia:
         return SpatialInertia(self.mass + other.mass, self.h + other.h, self.J + other.J)
 
+    def force(self, V: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+        """M α + b: the force that moves the body with velocity V and acceleration α = (ω̇; p̈).
+
+        b = (ω×Jω; ω×(ω×h)).  In terms of U = ω̇× + ω×ω× and Σ = ½ tr(J) 1 − J this is
+        (h×p̈ + 2 vee(UΣ); U h + m p̈), vee taking the vector of the skew part: fewer products.
+        """
+        U = turning(V[:3], alpha[:3])
+        J = self.J
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = 0.5 * np.trace(J) * np.eye(3) - J
+        moment = np.array(
+            [
+                U[2, 0] * xy
+                + U[2, 1] * yy
+                - U[1, 2] * zz
+                + (U[2, 2] - U[1, 1]) * yz
+                - U[1, 0] * xz,
+                U[0, 2] * zz
+                + (U[0, 0] - U[2, 2]) * xz
+                + U[0, 1] * yz
+                - U[2, 0] * xx
+                - U[2, 1] * xy,
+                U[1, 0] * xx
+                + (U[1, 1] - U[0, 0]) * xy
+                + U[1, 2] * xz
+                - U[0, 1] * yy
+                - U[0, 2] * yz,
+            ]
+        )
+        linear = self.mass * alpha[3:] + U @ self.h
+        return np.concatenate([moment + self.h_cross @ alpha[3:], linear])
+
+    @property
+    def spatial(self) -> SpatialInertia:
+        """Itself: a body's inertia may be given in this form too."""
+        return self
+
     @property
     def matrix(self) -> np.ndarray:
         """The (6, 6) matrix."""
@@ -171,6 +235,10 @@ def congruence(P: Any, phi: ForceTransfer) -> Any:
 
 @congruence.register
 def _(M: SpatialInertia, phi: ForceTransfer) -> SpatialInertia:
+    if phi.turn is not None:
+        base, i, c, s = phi.turn
+        M = SpatialInertia(M.mass, turned_vector(M.h, i, c, s), turned_matrix(M.J, i, c, s))
+        return congruence(M, base)
     h = phi.R @ M.h
     shifted = h + M.mass * phi.p
     J = phi.R @ M.J @ phi.R.T - phi.p_cross @ skew(h) - skew(shifted) @ phi.p_cross
@@ -179,8 +247,14 @@ def _(M: SpatialInertia, phi: ForceTransfer) -> SpatialInertia:
 
 @congruence.register
 def _(P: np.ndarray, phi: ForceTransfer) -> np.ndarray:
+    blocks = (P[:3, :3], P[:3, 3:], P[3:, 3:])
+    if phi.turn is not None:
+        base, i, c, s = phi.turn
+        J, B, m = (turned_matrix(block, i, c, s) for block in blocks)
+        return congruence(np.block([[J, B], [B.T, m]]), base)
     R, p_cross = phi.R, phi.p_cross
-    J, B, m = R @ P[:3, :3] @ R.T, R @ P[:3, 3:] @ R.T, mirror_lower(R @ P[3:, 3:] @ R.T)
+    J, B, m = (R @ block @ R.T for block in blocks)
+    m = mirror_lower(m)
     B_shifted = B + p_cross @ m
     J_shifted = mirror_lower(J + p_cross @ B.T - B_shifted @ p_cross)
     return np.block([[J_shifted, B_shifted], [B_shifted.T, m]])

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import functools
+import os
+import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-mujoco = pytest.importorskip("mujoco")
+from hinge import algorithms as alg
+from hinge.errors import ArgumentError, ModelError, ModelWarning
+from hinge.joints import Free, Prismatic, Revolute, Spherical
+from hinge.load.mjcf import MujocoState, mechanism_from_model, read_mjcf
+from hinge.load.mujoco_state import unique
+from hinge.rotation import quaternion_matrix
+from hinge.spatial import Transform
 
-from hinge import algorithms as alg  # noqa: E402
-from hinge.errors import ModelWarning  # noqa: E402
-from hinge.joints import Free  # noqa: E402
-from hinge.load.mjcf import read_mjcf  # noqa: E402
-from hinge.load.mujoco_state import MujocoState  # noqa: E402
+mujoco = pytest.importorskip("mujoco")
+gymnasium = pytest.importorskip("gymnasium")
 
 TOLERANCE = 1e-10
 
@@ -53,7 +58,7 @@ INLINE = {
       <body name="arm"><joint name="shoulder" axis="0 1 0"/><geom size=".1" pos="0 0 .3"/>
         <body name="hand" pos="0 0 .6"><joint name="elbow" axis="1 0 0"/><geom size=".1"/></body>
       </body>
-      <body name="bird" pos="1 0 1"><joint name="fly" type="free"/><geom type="box" size=".1 .2 .3"/>
+      <body name="bird" pos="1 0 1"><joint name="fly" type="free"/><geom size=".1" pos="0 0 .1"/>
         <body name="wing" pos="0 .2 0"><joint name="flap"/><geom size=".1" pos="0 .3 .1"/></body>
       </body>""",
     "armature_damping_friction": """
@@ -86,8 +91,8 @@ WHOLE = {
         <default class="arm"><joint axis="0 1 0"/><geom type="capsule" size=".05 .2"/>
           <default class="wrist"><joint type="ball" armature=".02"/></default></default></default>
       <worldbody><body name="b" childclass="arm"><joint name="a"/><geom pos="0 0 .2"/>
-        <body name="c" pos="0 0 .4"><joint name="w" class="wrist"/><geom pos="0 0 .3" density="2000"/>
-        </body></body></worldbody></mujoco>""",
+        <body name="c" pos="0 0 .4"><joint name="w" class="wrist"/>
+          <geom pos="0 0 .3" density="2000"/></body></body></worldbody></mujoco>""",
     "radian": """<mujoco><compiler angle="radian" eulerseq="ZYX"/><worldbody>
       <body name="b" euler=".3 .2 .1"><joint name="a" axis="0 1 0" range="-1 2" ref=".4"/>
         <geom size=".1" pos="0 0 .3"/></body></worldbody></mujoco>""",
@@ -113,7 +118,6 @@ MODELS |= WHOLE
 
 
 def gym_models() -> dict[str, Path]:
-    gymnasium = pytest.importorskip("gymnasium")
     folder = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
     return {path.stem: path for path in sorted(folder.glob("*.xml"))}
 
@@ -302,3 +306,473 @@ def test_agrees_with_mujoco(name, law, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # MuJoCo logs what it warns of where it is
     for seed in range(2):
         law(Case(compiled(name), mechanism(name), seed))
+
+
+# files
+
+
+TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 2 0\nv 0 0 3\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+CORNERS = np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0], [0, 0, 3]])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder to put files in, which is not the working folder."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    model = tmp_path / "model"
+    for sub in ("parts/more", "meshes", "textures"):
+        (model / sub).mkdir(parents=True)
+    (model / "meshes" / "wedge.v2.obj").write_text(TETRAHEDRON)
+    (model / "meshes" / "other.obj").write_text(TETRAHEDRON.replace("v 0 0 3", "v 1 1 2"))
+    return model
+
+
+def both(folder: Path, text: str):
+    """The model as MuJoCo reads it from the disk, and the mechanism; nothing else is left there."""
+    (folder / "main.xml").write_text(text)
+    before = sorted(folder.parent.rglob("*"))
+    mech = quietly(text, "main.xml", folder=folder)
+    assert sorted(folder.parent.rglob("*")) == before
+    return mujoco.MjModel.from_xml_path(str(folder / "main.xml")), mech
+
+
+def agree(folder: Path, text: str) -> tuple:
+    model, mech = both(folder, text)
+    for law in LAWS:
+        law(Case(model, mech, 0))
+    return model, mech
+
+
+def test_includes(folder):
+    (folder / "parts" / "arm.xml").write_text("""<mujocoinclude>
+      <body name="b"><joint name="a" axis="0 1 0"/><geom size=".1" pos="0 0 .3"/>
+        <include file="more/hand.xml"/><include file="parts/more/tool.xml"/></body>
+      <!-- seen from the file itself, then from the main file --></mujocoinclude>""")
+    (folder / "parts" / "more" / "hand.xml").write_text(
+        '<x><body name="hand" pos="0 0 1"><joint name="h"/><geom size=".1" pos="1 0 0"/></body></x>'
+    )
+    (folder / "parts" / "more" / "tool.xml").write_text('<x><site name="tip" pos="0 0 2"/></x>')
+    _, mech = agree(
+        folder, '<mujoco><worldbody><include file="parts/arm.xml"/></worldbody></mujoco>'
+    )
+    assert mech.joint_names == ("a", "h")
+    assert "tip" in mech.frame_names
+
+
+@pytest.mark.parametrize(
+    "compiler",
+    [
+        'meshdir="meshes"',
+        'assetdir="meshes"',
+        'assetdir="textures" meshdir="meshes"',
+        'meshdir="meshes" texturedir="textures"',
+        'meshdir="meshes" strippath="true"',
+    ],
+)
+def test_meshes(folder, compiler):
+    shift = 'file="../../wedge.v2.obj"' if "strip" in compiler else 'file="wedge.v2.obj"'
+    model, mech = agree(
+        folder,
+        f"""<mujoco><compiler {compiler}/><asset><mesh {shift} scale="1 2 -.5"/>
+        <mesh name="turned" file="other.obj" refpos="1 2 3" refquat="1 2 3 4" scale="2 2 2"/>
+        </asset><worldbody><body name="b"><joint name="a"/>
+          <geom name="first" type="mesh" mesh="wedge.v2" pos=".3 .2 .1" euler="10 20 30"/>
+          <geom name="second" type="mesh" mesh="turned" euler="0 0 50"/></body></worldbody>
+        </mujoco>""",
+    )
+    first, second = mech.bodies[1].visuals
+    assert Path(first.mesh).samefile(folder / "meshes" / "wedge.v2.obj")
+    assert first.size == (1, 2, -0.5)
+    other = CORNERS.copy()
+    other[3] = (1, 1, 2)
+    for shape, corners in ((first, CORNERS), (second, other)):
+        g = model.geom(shape.name).id
+        m = model.geom_dataid[g]
+        start = model.mesh_vertadr[m]
+        vertices = model.mesh_vert[start : start + model.mesh_vertnum[m]]
+        X = Transform(quaternion_matrix(model.geom_quat[g]), model.geom_pos[g])
+        theirs = [X @ x for x in vertices]
+        ours = [shape.placement @ (np.array(shape.size) * x) for x in corners]
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)  # MuJoCo keeps vertices in float32
+
+
+def test_meshes_that_cannot_be_drawn_are_left_out(folder):
+    _, mech = agree(
+        folder,
+        """<mujoco><asset>
+        <mesh name="sheared" file="meshes/other.obj" refquat="1 2 3 4" scale="1 2 3"/>
+        <mesh name="inline" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/>
+        <hfield name="hills" nrow="2" ncol="2" size="1 1 1 1"/></asset><worldbody>
+        <geom type="hfield" hfield="hills"/>
+        <body name="b"><joint/><geom type="mesh" mesh="sheared"/><geom type="mesh" mesh="inline"/>
+        </body></worldbody></mujoco>""",
+    )
+    assert mech.bodies[0].visuals == mech.bodies[1].visuals == ()
+
+
+def test_equal_names_in_two_folders(folder):
+    (folder / "parts" / "other.obj").write_text(TETRAHEDRON.replace("v 0 0 3", "v 0 0 7"))
+    agree(
+        folder,
+        """<mujoco><asset><mesh name="m" file="meshes/other.obj"/>
+        <mesh name="n" file="parts/other.obj"/><mesh name="o" file="meshes/other.obj"/></asset>
+        <worldbody><body name="b"><joint name="a"/><geom type="mesh" mesh="m"/></body>
+        <body name="c"><joint name="d" axis="1 1 0"/><geom type="mesh" mesh="n"/></body>
+        <body name="e"><joint name="f" axis="1 1 0"/><geom type="mesh" mesh="o"/></body>
+        </worldbody></mujoco>""",
+    )
+
+
+def test_backslashes_are_slashes(folder):
+    text = r'<mujoco><asset><mesh name="m" file="meshes\other.obj"/></asset></mujoco>'
+    assert quietly(text, folder=folder).n_bodies == 0
+
+
+def test_files_from_a_folder_that_the_user_gave(folder):
+    text = """<mujoco><compiler meshdir="../meshes"/><asset><mesh file="other.obj"/></asset>
+      <worldbody><body name="b"><joint/><geom type="mesh" mesh="other"/></body></worldbody>
+      </mujoco>"""
+    with pytest.raises(ModelError, match=r"^parts/main.xml:1: <mesh> names '../meshes/other.obj'"):
+        read_mjcf(text, "parts/main.xml", folder=folder / "parts")
+    mech = read_mjcf(text, "x", folder=folder / "parts", package_dirs=[folder / "meshes"])
+    assert mech.bodies[1].inertia.mass > 0
+
+
+def test_attached_models(folder):
+    (folder / "parts" / "finger.xml").write_text("""<mujoco model="finger">
+      <asset><mesh name="tip" file="../meshes/other.obj"/></asset>
+      <worldbody><body name="finger"><joint name="bend" axis="0 1 0"/>
+        <geom type="mesh" mesh="tip" pos=".1 0 0"/></body></worldbody></mujoco>""")
+    (folder / "parts" / "hand.xml").write_text("""<mujoco model="hand">
+      <asset><model name="f" file="finger.xml"/></asset>
+      <worldbody><body name="hand"><joint name="turn"/><geom size=".1" pos="0 0 .2"/>
+      <frame pos="0 0 1"><attach model="f" body="finger" prefix="l/"/></frame>
+      <frame pos="0 1 1"><attach model="f" body="finger" prefix="r/"/></frame></body>
+      </worldbody></mujoco>""")
+    mech = quietly(
+        """<mujoco><asset><model name="h" file="parts/hand.xml"/></asset><worldbody>
+        <body name="arm"><joint name="lift" type="slide"/><geom size=".1"/>
+        <attach model="h" body="hand" prefix="h/"/></body></worldbody></mujoco>""",
+        folder=folder,
+    )
+    finger = """<body name="h/{0}/finger" pos="0 {1} 1"><joint name="h/{0}/bend" axis="0 1 0"/>
+      <geom type="mesh" mesh="tip" pos=".1 0 0"/></body>"""
+    flat = f"""<mujoco><asset><mesh name="tip" file="meshes/other.obj"/></asset><worldbody>
+      <body name="arm"><joint name="lift" type="slide"/><geom size=".1"/>
+      <body name="h/hand"><joint name="h/turn"/><geom size=".1" pos="0 0 .2"/>
+      {finger.format("l", 0)}{finger.format("r", 1)}</body></body></worldbody></mujoco>"""
+    model, _ = both(folder, flat)
+    for law in LAWS:
+        law(Case(model, mech, 0))
+    assert mech.joint_names == ("lift", "h/turn", "h/l/bend", "h/r/bend")
+
+
+# names and data
+
+
+ARM = """<mujoco model="arm"><worldbody><body name="b"><joint name="a" {}/><geom size=".1"/></body>
+  </worldbody>{}</mujoco>"""
+
+
+def joint(attributes: str, rest: str = ""):
+    return quietly(ARM.format(attributes, rest)).bodies[1].joint
+
+
+def test_joints():
+    assert isinstance(joint('type="hinge" axis="0 2 0"'), Revolute)
+    assert joint('type="hinge" axis="0 2 0"').axis == (0, 1, 0)
+    assert isinstance(joint('type="slide"'), Prismatic)
+    assert isinstance(joint('type="ball"'), Spherical)
+    assert isinstance(joint('type="free"'), Free)
+
+
+def test_joint_data():
+    data = joint('range="-90 180" armature=".1" damping="2" frictionloss="3"')
+    assert (data.lower, data.upper) == ((-np.pi / 2,), (np.pi,))
+    assert (data.armature, data.damping, data.friction) == ((0.1,), (2,), (3,))
+    assert data.effort_limit == (np.inf,)
+    assert joint("").lower == (-np.inf,)
+    assert joint('range="-1 1" limited="false"').upper == (np.inf,)
+    assert joint('actuatorfrcrange="-3 2"').effort_limit == (3,)
+    assert joint('type="ball" damping="2"').damping == (2, 2, 2)
+    assert joint('type="free" armature="2"').armature == (2,) * 6
+
+
+@pytest.mark.skipif(not hasattr(mujoco.MjModel, "actuator_armature"), reason="an older MuJoCo")
+def test_armature_of_actuators(folder):
+    motors = """<actuator><motor joint="a" gear="3" armature=".5" damping=".1"/>
+      <motor joint="a" gear="2" armature="1"/></actuator>"""
+    data = joint('armature=".1" damping="2"', motors)
+    np.testing.assert_allclose(data.armature, 0.1 + 9 * 0.5 + 4)
+    np.testing.assert_allclose(data.damping, 2 + 9 * 0.1)
+    for kind in ("hinge", "slide", "ball"):
+        agree(folder, ARM.format(f'type="{kind}"', motors))
+
+
+def test_names():
+    mech = mechanism("without_names")
+    assert mech.joint_names == ("joint0", "joint1", "joint3", "joint3_")
+    assert mech.body_names == ("body1/joint0", "body1", "body2", "body3")
+    assert set(mech.frame_names) == {"world", *mech.body_names, "site0", "body2_"}
+    assert mechanism("two_free_and_an_arm").joint_names[0] == "joint0"
+    assert mechanism("degree").name == "model"
+    assert mechanism("half_cheetah").name == "cheetah"
+
+
+def test_names_that_clash():
+    mech = quietly("""<mujoco><worldbody>
+      <body name="b"><joint name="x"/><joint name="y" axis="1 0 0"/><geom size=".1"/>
+      <body name="b/x"><site name="b"/><body name="y"/>
+      <body name="z"><joint name="y_joint"/><geom size=".1"/></body></body></body>
+      </worldbody></mujoco>""")
+    assert mech.body_names == ("b/x_", "b", "z")
+    assert mech.joint_names == ("x", "y", "y_joint")
+    assert "b_" in mech.frame_names
+
+
+def test_unnamed_parts_avoid_given_names():
+    taken = {"a"}
+    assert [unique("a", taken), unique("a", taken), unique("b", taken)] == ["a_", "a__", "b"]
+
+
+def test_gravity():
+    assert mechanism("gravity_off").gravity == (0, 0, 0)
+    assert mechanism("gravity_aslant").gravity == (1, 2, -3)
+
+
+def test_mocap_and_welded_bodies_are_frames():
+    mech = mechanism("welded_and_mocap")
+    assert mech.body_names == ("b", "finger")
+    assert {"goal", "stand", "tool", "tip"} <= set(mech.frame_names)
+    assert [s.name for s in mech.bodies[0].visuals] == ["floor", "geom1", "geom2"]
+
+
+def test_shapes():
+    mech = quietly("""<mujoco><asset><material name="red" rgba="1 0 0 1"/></asset><worldbody>
+      <geom name="floor" type="plane" size="0 3 1"/>
+      <body name="b" ><joint/>
+        <geom name="seen" type="box" size=".1 .2 .3" contype="0" conaffinity="0" material="red"/>
+        <geom name="felt" type="sphere" size=".1" group="3"/>
+        <geom name="both" type="capsule" size=".1 .2" contype="0" rgba="0 1 0 1" material="red"/>
+        <geom name="can" type="cylinder" size=".1 .2" pos="1 2 3" euler="0 90 0"/>
+        <geom name="egg" type="ellipsoid" size=".1 .2 .3"/>
+        <geom name="rod" type="capsule" fromto="0 0 0 0 0 2" size=".1"/>
+      </body></worldbody></mujoco>""")
+    body, ground = mech.bodies[1], mech.bodies[0]
+    sizes = {s.name: (s.kind, s.size) for s in body.visuals}
+    assert sizes == {
+        "seen": ("box", (0.2, 0.4, 0.6)),
+        "both": ("capsule", (0.1, 0.4)),
+        "can": ("cylinder", (0.1, 0.4)),
+        "egg": ("ellipsoid", (0.1, 0.2, 0.3)),
+        "rod": ("capsule", (0.1, 2.0)),
+    }
+    assert [s.name for s in body.collisions] == ["felt", "both", "can", "egg", "rod"]
+    shapes = {s.name: s for s in body.visuals}
+    assert shapes["seen"].rgba == (1, 0, 0, 1)
+    np.testing.assert_allclose(shapes["both"].rgba, (0, 1, 0, 1))
+    np.testing.assert_allclose(shapes["can"].placement.translation, (1, 2, 3))
+    np.testing.assert_allclose(shapes["can"].placement.rotation[:, 2], (1, 0, 0), atol=1e-12)
+    np.testing.assert_allclose(abs(shapes["rod"].placement.rotation[:, 2]), (0, 0, 1), atol=1e-12)
+    assert (ground.visuals[0].kind, ground.visuals[0].size) == ("plane", (0, 3))
+
+
+# what is left out
+
+
+def warned(text: str) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        read_mjcf(text, "arm.xml")
+    assert all(w.category is ModelWarning for w in caught)
+    return [str(w.message) for w in caught]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "rest", "said"),
+    [
+        ('stiffness="1"', "", "springs of joints a"),
+        ('type="ball" range="0 90"', "", "limits of ball joints a"),
+        ('type="free" armature="1"', "", "Coriolis forces of the armature of free joints a"),
+        ("", '<equality><joint name="eq" joint1="a"/></equality>', "equality constraints eq"),
+        ("", '<equality><joint joint1="a"/></equality>', "equality constraints equality0"),
+        (
+            "",
+            '<tendon><fixed name="t" stiffness="1"><joint joint="a" coef="1"/></fixed></tendon>',
+            "tendons t",
+        ),
+        ("", '<actuator><position name="p" joint="a"/></actuator>', "servos p"),
+        ("", '<option density="1.2"/>', "the fluid (density 1.2, viscosity 0)"),
+    ],
+)
+def test_what_a_mechanism_cannot_hold_is_said(attributes, rest, said):
+    assert warned(ARM.format(attributes, rest)) == [f"arm.xml: left out: {said}"]
+
+
+def test_gravity_compensation_is_said():
+    text = ARM.format("", "").replace('<body name="b"', '<body name="b" gravcomp="1"')
+    assert warned(text) == ["arm.xml: left out: gravity compensation of bodies b"]
+
+
+def test_a_long_list_is_cut():
+    fingers = "".join(
+        f'<body><joint name="s{i}" stiffness="1"/><geom size=".1"/></body>' for i in range(12)
+    )
+    (said,) = warned(f"<mujoco><worldbody>{fingers}</worldbody></mujoco>")
+    assert said.endswith("springs of joints s0, s1, s2, s3, s4, s5, s6, s7 and 4 more")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "rest"),
+    [
+        ("", ""),
+        ("", '<equality><joint joint1="a" active="false"/></equality>'),
+        ("", '<tendon><fixed><joint joint="a" coef="1"/></fixed></tendon>'),
+        ("", '<actuator><motor joint="a"/></actuator><sensor><jointpos joint="a"/></sensor>'),
+    ],
+)
+def test_nothing_is_said_about_what_does_not_matter(attributes, rest):
+    assert warned(ARM.format(attributes, rest)) == []
+
+
+def test_warnings_of_mujoco_are_passed_on(monkeypatch):
+    compile_model = mujoco.MjModel.from_xml_string
+
+    def warns(*args):
+        mujoco.get_mju_user_warning()("take care")
+        return compile_model(*args)
+
+    monkeypatch.setattr(mujoco.MjModel, "from_xml_string", warns)
+    assert warned(ARM.format("", "")) == ["arm.xml: MuJoCo warns: take care"]
+    assert mujoco.get_mju_user_warning() is None
+
+
+# a floating base
+
+
+def test_floating_base():
+    text = MODELS["welded_and_mocap"].replace('mocap="true"', "")
+    mech = quietly(text, floating_base=True)
+    assert mech.joint_names == ("root_joint", "a", "f")
+    assert mech.body_names == ("stand", "b", "finger")
+    fixed, q = mechanism("welded_and_mocap"), alg.neutral(mech)
+    q[:3], q[3:7] = (0, 0, 0.5), (np.cos(np.pi / 12), 0, 0, np.sin(np.pi / 12))
+    close(alg.frame_pose(mech, q, "tip"), alg.frame_pose(fixed, alg.neutral(fixed), "tip"))
+
+
+def test_floating_base_of_a_model_that_does_not_move():
+    mech = quietly(MODELS["nothing_moves"], floating_base=True)
+    assert mech.body_names == ("b",)
+
+
+def test_floating_base_that_is_free_already():
+    assert quietly(MODELS["free"], floating_base=True) == mechanism("free")
+
+
+def test_floating_base_beside_a_body_of_the_same_joint_name():
+    mech = quietly(
+        """<mujoco><worldbody><body name="b"><geom size=".1"/><body name="root"/></body>
+        </worldbody></mujoco>""",
+        floating_base=True,
+    )
+    assert mech.joint_names == ("root_joint",)
+
+
+def test_floating_base_that_hangs_on_a_joint():
+    with pytest.raises(
+        ModelError, match="^model.xml: floating_base needs .* 'b' hangs on joint 'a'"
+    ):
+        quietly(ARM.format("", ""), floating_base=True)
+
+
+def test_floating_base_without_a_body():
+    with pytest.raises(ModelError, match="^model.xml: floating_base needs a body"):
+        quietly("<mujoco/>", floating_base=True)
+
+
+# the state of both
+
+
+def test_state_of_many_at_once():
+    case = Case(compiled("two_free_and_an_arm"), mechanism("two_free_and_an_arm"), 0)
+    s, rng = case.state, np.random.default_rng(1)
+    q = np.array([alg.random_configuration(case.mech, rng) for _ in range(6)]).reshape(2, 3, -1)
+    v, a = rng.normal(size=(2, 2, 3, case.mech.nv))
+    qpos, qvel, qacc, qfrc = s.qpos(q), s.qvel(q, v), s.qacc(q, v, a), s.qfrc(q, a)
+    close(s.q(qpos), q)
+    close(s.v(qpos, qvel), v)
+    close(s.a(qpos, qvel, qacc), a)
+    close(s.tau(qpos, qfrc), a)
+    for i in np.ndindex(2, 3):
+        close(s.qvel(q[i], v[i]), qvel[i])
+        close(s.qacc(q[i], v[i], a[i]), qacc[i])
+
+
+def test_state_takes_quaternions_of_any_length():
+    case = Case(compiled("free"), mechanism("free"), 0)
+    longer = case.qpos.copy()
+    longer[3:] *= 3
+    close(case.state.v(longer, case.qvel), case.v)
+
+
+def test_acceleration_is_the_rate_of_the_velocity():
+    case = Case(compiled("free"), mechanism("free"), 0)
+    h, s = 1e-6, case.state
+    ahead, behind = (case.qpos.copy() for _ in range(2))
+    mujoco.mj_integratePos(case.model, ahead, case.qvel, h)
+    mujoco.mj_integratePos(case.model, behind, case.qvel, -h)
+    rate = s.v(ahead, case.qvel + h * case.qacc) - s.v(behind, case.qvel - h * case.qacc)
+    np.testing.assert_allclose(
+        rate / (2 * h), s.a(case.qpos, case.qvel, case.qacc), rtol=1e-7, atol=1e-7
+    )
+
+
+def test_state_of_another_model():
+    with pytest.raises(ArgumentError, match="has nq = 7, nv = 6; 'model' has nq = 1, nv = 1"):
+        MujocoState(compiled("free"), mechanism("radian"))
+    with pytest.raises(ArgumentError, match="has no joint 'float'"):
+        MujocoState(compiled("free"), quietly(MODELS["free"].replace("float", "sink")))
+
+
+def test_state_of_a_model_with_another_joint_of_that_name():
+    swapped = [
+        f'<mujoco><worldbody><body><joint name="{a}" type="ball"/><geom size=".1"/></body>'
+        f'<body><joint name="{b}"/><geom size=".1"/></body></worldbody></mujoco>'
+        for a, b in ("xy", "yx")
+    ]
+    with pytest.raises(ArgumentError, match="joint 'x' has 3 DoF in the MuJoCo model and 1 in"):
+        MujocoState(mujoco.MjModel.from_xml_string(swapped[0]), quietly(swapped[1]))
+
+
+def test_state_vectors_of_a_wrong_size():
+    state = MujocoState(compiled("free"), mechanism("free"))
+    with pytest.raises(ArgumentError, match=r"qvel has shape \(7,\); the last dimension must be 6"):
+        state.v(np.zeros(7), np.zeros(7))
+
+
+# through other doors
+
+
+def test_a_model_that_is_compiled_already():
+    mech = mechanism_from_model(compiled("humanoid"), "humanoid")
+    assert mech == mechanism("humanoid")
+
+
+def test_bytes_in_another_encoding():
+    text = '<?xml version="1.0" encoding="utf-16"?>' + MODELS["free"].replace("float", "fließt")
+    mech = read_mjcf(text.encode("utf-16"), "model.xml")
+    assert mech.joint_names == ("fließt",)
+
+
+def test_mujoco_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    with pytest.raises(ModelError, match=r'^model.xml: .* pip install "hinge\[mjcf\]"') as caught:
+        read_mjcf(MODELS["free"], "model.xml")
+    assert caught.value.__suppress_context__
+
+
+def test_nothing_is_left_in_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    quietly(gym_models()["half_cheetah"].read_text(), "half_cheetah.xml")  # MuJoCo has warnings
+    assert os.listdir(tmp_path) == []

@@ -8,6 +8,7 @@ one, so that a finger counts as much as a floating base.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def wild_state(robot: hinge.Robot, seed: int) -> State:
     if seed % 2 == 0:
         return state
     far = 4 * np.random.default_rng(seed).normal(size=robot.nv)
-    return State(robot.integrate(state.q, far), state.qd, state.qdd, state.f_ext)
+    return replace(state, q=robot.integrate(state.q, far))
 
 
 def agree_on_poses(oracle, s: State, tolerance: float = TOLERANCE) -> None:

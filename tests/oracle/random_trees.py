@@ -12,6 +12,8 @@ import hinge
 from hinge.rotation import from_rpy
 from oracle.pinocchio_bridge import SWAP, PinocchioRobot, pin
 
+GRAVITY = np.array([1.0, 2.0, -9.0])
+
 Axes = tuple[np.ndarray, np.ndarray, np.ndarray]  # a and b at right angles, c oblique to both
 
 
@@ -61,15 +63,18 @@ class Part:
         return f"{self.name}_joint"
 
 
-def random_tree(kinds: Sequence[str], seed: int, armature: bool = True) -> list[Part]:
-    """A part for each kind of joint, hung on the one before or on any other."""
+def random_tree(kinds: Sequence[str], seed: int, forest: bool = False) -> list[Part]:
+    """A part for each kind of joint, hung on one of the four before it.
+
+    forest: the ground also carries some of the first parts, not the very first alone.
+    """
     rng = np.random.default_rng(seed)
     parts: list[Part] = []
     for k, kind in enumerate(kinds):
         joint, pin_joint = KINDS[kind](_axes(rng))
-        if armature:
-            joint = replace(joint, armature=rng.uniform(0.1, 1.0, size=joint.nv))
-        parent = None if k == 0 else int(rng.integers(max(0, k - 3), k))
+        joint = replace(joint, armature=rng.uniform(0.1, 1.0, size=joint.nv))
+        above = int(rng.integers(k - 4 if forest else max(0, k - 4), max(k, 1)))
+        parent = above if 0 <= above < k else None
         poses = _pose(rng), _pose(rng)
         parts.append(Part(f"body{k}", parent, joint, pin_joint, *poses, _inertia(rng)))
     return parts
@@ -77,7 +82,7 @@ def random_tree(kinds: Sequence[str], seed: int, armature: bool = True) -> list[
 
 def robot_of(parts: Sequence[Part]) -> hinge.Robot:
     """The tree as hinge builds it."""
-    builder = hinge.MechanismBuilder("tree", gravity=(1.0, 2.0, -9.0))
+    builder = hinge.MechanismBuilder("tree", gravity=GRAVITY)
     for part in parts:
         parent = "world" if part.parent is None else parts[part.parent].name
         builder.add(
@@ -95,7 +100,7 @@ def robot_of(parts: Sequence[Part]) -> hinge.Robot:
 def model_of(parts: Sequence[Part]) -> Any:
     """The tree as Pinocchio builds it: depth first, without which its crba is wrong."""
     model = pin.Model()
-    model.gravity.linear = np.array([1.0, 2.0, -9.0])
+    model.gravity.linear = GRAVITY
 
     def add(k: int, parent_id: int, X_JB: Any) -> None:
         part, offset = parts[k], _se3(parts[k].offset)
@@ -128,12 +133,9 @@ def _children(parts: Sequence[Part], parent: int | None) -> list[int]:
 def _armature(model: Any, parts: Sequence[Part]) -> np.ndarray:
     out = np.zeros(model.nv)
     for part in parts:
-        joint, values = (
-            model.joints[model.getJointId(part.joint_name)],
-            np.array(part.joint.armature),
-        )
-        values = values[SWAP] if joint.nv == 6 else values
-        out[joint.idx_v : joint.idx_v + joint.nv] = values
+        joint = model.joints[model.getJointId(part.joint_name)]
+        values = np.array(part.joint.armature)
+        out[joint.idx_v : joint.idx_v + joint.nv] = values[SWAP] if joint.nv == 6 else values
     return out
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..joints import Joint
+from ..joint import Joint
 from ..mechanism import Mechanism
 
 __all__ = ["difference", "integrate", "neutral", "random_configuration", "tangent_rate"]

@@ -1,11 +1,11 @@
 """Forward dynamics (ABA): the accelerations that joint forces cause.  Paper F fig. 9; math §3.
 
 P, D, G are the articulated inertias of `articulated.py`; a(k) and b(k) the Coriolis acceleration
-and the gyroscopic force.
+and the gyroscopic force, α = (ω̇; p̈), as in `inverse_dynamics.py`.
 
     outward   V(k) = φ*(p,k) V(p) + H*(k) q̇(k)                                                  (1)
-              a(k) = V(k) × H*(k) q̇(k) + Ḣ*(k) q̇(k)                                             (2)
-              b(k) = V(k) ×* M(k) V(k) − f_ext(k)                                               (3)
+              a(k) = Coriolis acceleration + Ḣ*(k) q̇(k)                                         (2)
+              b(k) = gyroscopic force − f_ext(k)                                                (3)
     inward    z(k) = Σ φ(k,c) z⁺(c) + P(k) a(k) + b(k)                                          (4)
               ε(k) = τ(k) − H(k) z(k)                                                           (5)
               z⁺(k) = z(k) + G(k) ε(k)                                                          (6)
@@ -20,7 +20,7 @@ import numpy as np
 
 from ..mechanism import Mechanism
 from ..small import solve_spd
-from ..spatial import cross_force, cross_motion
+from ..spatial import carried_acceleration
 from .articulated import articulated_inertias
 from .inverse_dynamics import bias_forces
 from .mass_matrix import mass_matrix
@@ -46,11 +46,12 @@ def forward_dynamics(
     qd_, tau_, f_ext_ = mech.rates(qd), mech.rates(tau), mech.wrenches(f_ext)
     P, D_inv, G = articulated_inertias(mech, H, phi)
     V, a, z, eps, alpha, qdd = mech.slots(6)
+    still = np.zeros(6)
     for p, k in mech.outward():
         W = H[k].T @ qd_[k]
         V[k] = phi[k].T @ V[p] + W  # (1)
-        a[k] = cross_motion(V[k], W) + H_rate[k].T @ qd_[k]  # (2)
-        z[k] = P[k] @ a[k] + cross_force(V[k], M[k] @ V[k]) - f_ext_[k]  # (3), (4)
+        a[k] = carried_acceleration(phi[k], V[p], still, W) + H_rate[k].T @ qd_[k]  # (2)
+        z[k] = P[k] @ a[k] + M[k].force(V[k], still) - f_ext_[k]  # (3), (4)
     for p, k in mech.inward():
         eps[k] = tau_[k] - H[k] @ z[k]  # (5)
         z[p] = z[p] + phi[k] @ (z[k] + G[k] @ eps[k])  # (4), (6)

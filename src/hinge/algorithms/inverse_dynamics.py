@@ -1,11 +1,14 @@
 """Inverse dynamics (RNEA): the joint forces that a motion needs.  Paper F fig. 5; math §3.
 
-outward   V(k) = φ*(p,k) V(p) + H*(k) q̇(k)                                                  (1)
-          a(k) = V(k) × H*(k) q̇(k) + Ḣ*(k) q̇(k)                                             (2)
-          α(k) = φ*(p,k) α(p) + H*(k) q̈(k) + a(k),   α(0) = −g                              (3)
-          f(k) = M(k) α(k) + V(k) ×* M(k) V(k) − f_ext(k)                                   (4)
-inward    τ(k) = H(k) f(k) + armature(k) q̈(k)                                               (5)
-          f(p) = f(p) + φ(p,k) f(k)                                                         (6)
+    outward   V(k) = φ*(p,k) V(p) + H*(k) q̇(k)                                                  (1)
+              α(k) = φ*(p,k) α(p) + a(k) + H*(k) q̈(k) + Ḣ*(k) q̇(k),   α(0) = −g                (2)
+              f(k) = M(k) α(k) + b(k) − f_ext(k)                                                (3)
+    inward    τ(k) = H(k) f(k) + armature(k) q̈(k)                                               (4)
+              f(p) = f(p) + φ(p,k) f(k)                                                         (5)
+
+α = (ω̇; p̈) is the acceleration of a body's origin as one measures it: the Coriolis acceleration a
+and the gyroscopic force b then need no linear velocity (`carried_acceleration` and `force` in
+`spatial.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..mechanism import Mechanism
-from ..spatial import cross_force, cross_motion
+from ..spatial import carried_acceleration
 
 __all__ = ["bias_forces", "gravity_forces", "inverse_dynamics", "rnea"]
 
@@ -36,12 +39,12 @@ def inverse_dynamics(
     for p, k in mech.outward():
         W = H[k].T @ qd_[k]
         V[k] = phi[k].T @ V[p] + W  # (1)
-        a = cross_motion(V[k], W) + H_rate[k].T @ qd_[k]  # (2)
-        alpha[k] = phi[k].T @ alpha[p] + H[k].T @ qdd_[k] + a  # (3)
-        f[k] = M[k] @ alpha[k] + cross_force(V[k], M[k] @ V[k]) - f_ext_[k]  # (4)
+        own = H[k].T @ qdd_[k] + H_rate[k].T @ qd_[k]
+        alpha[k] = carried_acceleration(phi[k], V[p], alpha[p], W) + own  # (2)
+        f[k] = M[k].force(V[k], alpha[k]) - f_ext_[k]  # (3)
     for p, k in mech.inward():
-        tau[k] = H[k] @ f[k] + mech.armature[k] * qdd_[k]  # (5)
-        f[p] = f[p] + phi[k] @ f[k]  # (6)
+        tau[k] = H[k] @ f[k] + mech.armature[k] * qdd_[k]  # (4)
+        f[p] = f[p] + phi[k] @ f[k]  # (5)
     return mech.join(tau)
 
 

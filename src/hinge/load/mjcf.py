@@ -1,4 +1,4 @@
-"""MJCF, MuJoCo's format, read through MuJoCo itself: defaults, frames and inertias are its business."""
+"""MJCF, read through MuJoCo itself: defaults, units and inertias from geoms are its business."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,15 +17,16 @@ from ..mechanism import Mechanism
 from .mjcf_source import MjcfSource
 from .mujoco_left_out import left_out
 from .mujoco_model import mechanism_from_model
+from .mujoco_state import MujocoState
 from .paths import PathLike
 
-__all__ = ["read_mjcf"]
+__all__ = ["MujocoState", "mechanism_from_model", "read_mjcf"]
 
 _ONE_AT_A_TIME = threading.Lock()
 
 
 def read_mjcf(
-    text: str,
+    text: str | bytes,
     source: str,
     floating_base: bool = False,
     folder: PathLike | None = None,
@@ -43,7 +45,7 @@ def read_mjcf(
     model, said = _compile(mujoco, files, source)
     try:
         name = files.root.get("model") or Path(source).stem
-        mechanism = mechanism_from_model(model, name, floating_base, files.paths)
+        mechanism = mechanism_from_model(model, name, floating_base, files.meshes)
     except ModelError as e:
         raise ModelError(f"{source}: {e}") from None
     if lines := left_out(model):
@@ -55,12 +57,11 @@ def read_mjcf(
 
 def _mujoco(source: str) -> ModuleType:
     try:
-        import mujoco
+        return import_module("mujoco")
     except ImportError:
         raise ModelError(
             f'{source}: MJCF is read through MuJoCo, which is missing; pip install "hinge[mjcf]"'
         ) from None
-    return mujoco
 
 
 def _compile(mujoco: ModuleType, files: MjcfSource, source: str) -> tuple[Any, list[str]]:
@@ -70,6 +71,8 @@ def _compile(mujoco: ModuleType, files: MjcfSource, source: str) -> tuple[Any, l
             model = mujoco.MjModel.from_xml_string(files.text, files.files)
         except Exception as e:
             raise ModelError(_translated(str(e), files, source)) from None
+    if any("NaN" in message for message in said):
+        raise ModelError(f"{_where_nan(files, source)}: a number is NaN; give a finite one")
     return model, [f"MuJoCo warns: {message.strip()}" for message in dict.fromkeys(said)]
 
 
@@ -88,12 +91,20 @@ def _captured(mujoco: ModuleType) -> Iterator[list[str]]:
 
 def _translated(message: str, files: MjcfSource, source: str) -> str:
     """MuJoCo's message with the file and line it is about, and the names that the user knows."""
-    where = source
-    for line in re.findall(r"\bline (\d+)", message):
-        if 0 < int(line) <= len(files.origins):
-            where = files.origins[int(line) - 1].where
+    # an error in a model to attach comes first, then where it is attached
+    lines = [int(line) for line in re.findall(r"\bline (\d+)", message)]
+    where = next((files.origins[n - 1].where for n in lines if 0 < n <= len(files.origins)), source)
     for name, path in files.paths.items():
         message = message.replace(name, Path(path).name)
     message = re.sub(r"\bElement (?:name )?'([^']*)'.*", r"('\1')", message).replace("('')", "")
     message = re.sub(r"\b(?:XML )?Error: ", "", message)
     return f"{where}: MuJoCo refuses it: {' '.join(message.split()) or 'no reason given'}"
+
+
+def _where_nan(files: MjcfSource, source: str) -> str:
+    """The place of the first NaN that is not a name."""
+    for element in files.origins:
+        values = [value for name, value in element.attributes.items() if name != "name"]
+        if "nan" in " ".join(values).lower().split():
+            return element.where
+    return source

@@ -1,8 +1,8 @@
-"""Bounds on what an MJCF file may ask MuJoCo to make: a short file can describe a model without end.
+"""Bounds on what an MJCF file may ask MuJoCo to make: a short file can describe a huge model.
 
 MuJoCo copies (`replicate`, `attach`) and allocates (grids, textures, samples) whatever it is told
-to, follows attachments that contain themselves for ever, and takes a time that grows with the square
-of the number of copies.  What is refused here would exhaust the machine there.
+to, follows models that contain themselves for ever, and takes a time that grows with the square of
+the number of elements.  What is refused here would exhaust the machine there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from .xml import Element
 
 __all__ = ["check_copies", "check_sizes", "descendants"]
 
-MAX_COPIES = 10_000  # elements made by replicate and attach
+MAX_ELEMENTS = 50_000
+MAX_COPIES = 10_000  # of elements, made by replicate and attach
 
 # the product of all numbers in these attributes of one element is at most this
 _SIZES = (
@@ -40,12 +41,12 @@ def check_sizes(element: Element) -> None:
 
 
 def check_copies(root: Element, largest: int) -> int:
-    """Refuse a document whose replicates and attachments make too much; returns its elements.
+    """Refuse a document that makes too many elements; returns how many it makes.
 
     largest: the elements of the largest model that the document can attach.
     """
     made = 0
-    limit = len(descendants(root)) + MAX_COPIES
+    limit = min(MAX_ELEMENTS, len(descendants(root)) + MAX_COPIES)
     sizes: dict[str, int] = {}
 
     def walk(element: Element) -> None:
@@ -62,7 +63,8 @@ def check_copies(root: Element, largest: int) -> int:
             made += (made - before) * max(0, int(element.number("count", 1.0)))
         if made > limit:
             raise element.error(
-                f"<{element.tag}> makes too much: at most {MAX_COPIES} elements are replicated or attached"
+                f"with <{element.tag}> there are more than {limit} elements, counting what is "
+                "replicated and attached; split the model"
             )
         if element.tag in ("body", "frame"):
             sizes[element.get("name") or ""] = made - before

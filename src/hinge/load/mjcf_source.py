@@ -1,10 +1,10 @@
 """An MJCF file, all it includes and all the files it names, as one text and a handful of bytes.
 
-MuJoCo is given this text and these bytes and opens nothing itself.  Includes are put in their place;
-meshes, textures and models to attach are read from the folder of the main file, or from those that
-the user gave, never from elsewhere; their names in the text become names of contents.  Every element
-starts a line of its own, no line number is used twice, and `origins` says where each came from: a
-line in a message of MuJoCo's leads back to a file and a line.
+MuJoCo is given this text and these bytes and opens nothing itself.  Includes are put in their
+place; meshes, textures and models to attach are read from the folder of the main file or from those
+that the user gave, never from elsewhere; their names in the text become names of contents.  Every
+element starts a line of its own, no line number is used twice, and `origins` says where each came
+from: a line in a message of MuJoCo's leads back to a file and a line.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from .mjcf_limits import check_copies, check_sizes, descendants
+from .mujoco_shapes import MeshFile
 from .paths import PathLike
 from .xml import MAX_DEPTH, Element, parse, shortened
 
@@ -63,11 +64,14 @@ class _Document:
 
 
 class MjcfSource:
-    """The main text, `files` by the names it gives them, their `paths`, and `origins` by line."""
+    """The main text, `files` by the names it gives them, and where they and its lines come from.
+
+    paths, meshes: of the files, by the same names; origins: the element on each line.
+    """
 
     def __init__(
         self,
-        text: str,
+        text: str | bytes,
         source: str,
         folder: PathLike | None = None,
         package_dirs: Sequence[PathLike] = (),
@@ -79,7 +83,8 @@ class MjcfSource:
         self.files: dict[str, bytes] = {}
         self.paths: dict[str, str] = {}
         self.origins: list[Element] = []
-        self._kept: dict[tuple[bool, str], tuple[str, int]] = {}
+        self.meshes: dict[str, MeshFile] = {}
+        self._kept: dict[tuple[bool, str, MeshFile | None], tuple[str, int]] = {}
         self.root = parse(text, source)
         self.text, _ = self._flatten(self.root, self._folder, ())
 
@@ -95,7 +100,7 @@ class MjcfSource:
         document = _Document(root, folder)
         for element in descendants(root):
             if element.tag == "model" and element.get("file"):
-                self._gather(document, element, element.string("file"), chain)
+                self._gather(document, element, element.attributes["file"], chain)
         self._write(document, root)
         return "".join(document.parts), check_copies(root, document.largest)
 
@@ -143,8 +148,8 @@ class MjcfSource:
         known = [folder for folder in dict.fromkeys(folders) if folder is not None]
         if not known:
             raise element.error(
-                f"<{element.tag}> names the file {shortened(name, 200)}, but this text has no folder; "
-                "load the model from a file"
+                f"<{element.tag}> names the file {shortened(name, 200)}, but this text has no "
+                "folder; load the model from a file"
             )
         paths = [os.path.realpath(os.path.join(folder, name)) for folder in known]
         inside = [path for path in paths if any(_contains(root, path) for root in self._roots)]
@@ -153,8 +158,8 @@ class MjcfSource:
                 return path
         if not inside:
             raise element.error(
-                f"<{element.tag}> names {shortened(name, 200)}, which leads out of the folder of the "
-                "model; move the file there, or pass the folder that holds it in package_dirs"
+                f"<{element.tag}> names {shortened(name, 200)}, which leads out of the folder of "
+                "the model; move the file there, or pass the folder that holds it in package_dirs"
             )
         raise element.error(f"<{element.tag}> names {shortened(name, 200)}; there is no such file")
 
@@ -166,15 +171,18 @@ class MjcfSource:
         chain: of a model to attach, the paths of the models it is in.
         """
         path = self._locate(element, document.path_of(element, written), (document.folder,))
-        key = element.tag == "model", path
+        mesh = MeshFile.of(element, path) if element.tag == "mesh" else None
+        key = element.tag == "model", path, mesh
         if key not in self._kept:
             data, size = _read(element, path), 0
             if element.tag == "model":
                 data, size = self._model(element, path, data, chain)
             extension = re.sub(r"[^.a-zA-Z0-9]", "", os.path.splitext(path)[1])
-            name = sha256(data).hexdigest()[:24] + extension
+            name = sha256(data + repr(mesh).encode()).hexdigest()[:24] + extension
             self.files[name], self.paths[name] = data, path
             self._kept[key] = name, size
+            if mesh is not None:
+                self.meshes[name] = mesh
         name, size = self._kept[key]
         document.largest = max(document.largest, size)
         return name
@@ -185,8 +193,8 @@ class MjcfSource:
         """A model to attach, flattened, and the number of elements it makes."""
         if path in chain or len(chain) == MAX_MODELS:
             raise element.error(
-                f"the model {shortened(element.string('file'), 200)} contains itself, or is the last "
-                f"of more than {MAX_MODELS} models, each in the other"
+                f"the model {shortened(element.string('file'), 200)} contains itself, or lies more "
+                f"than {MAX_MODELS} models deep"
             )
         root = parse(data, self._display(path))
         text, size = self._flatten(root, os.path.dirname(path), (*chain, path))

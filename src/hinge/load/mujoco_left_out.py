@@ -1,4 +1,4 @@
-"""What moves a MuJoCo model and has no place in a mechanism: springs, constraints, fluids, servos."""
+"""What moves a MuJoCo model and has no place in a mechanism: springs, constraints, fluids."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["left_out"]
 def left_out(model: Any) -> list[str]:
     """What would change the motion of a model and is not in its mechanism, one line a kind.
 
-    Contacts, sensors and actuators that are plain motors are not listed: they are inputs or outputs.
+    Contacts and plain motors are not listed: they are forces that the user applies.
     """
     joints = joint_names(model)
     bodies = names_of(model, "body", "body")
@@ -29,7 +29,7 @@ def left_out(model: Any) -> list[str]:
         "gravity compensation of bodies": _where(bodies, model.body_gravcomp),
         "plugins of bodies": _where(bodies, np.asarray(model.body_plugin) >= 0),
         "servos": _where(names_of(model, "actuator", "actuator"), servos),
-        "turning of the armature of free joints": _free_armature(model, joints),
+        "Coriolis forces of the armature of free joints": _free_armature(model, joints),
         "flexes": names_of(model, "flex", "flex"),
         "skins": names_of(model, "skin", "skin"),
     }
@@ -42,8 +42,8 @@ def left_out(model: Any) -> list[str]:
 
 def _any(model: Any, *fields: str) -> np.ndarray:
     """Where one of the fields, those that this version of MuJoCo has, is not zero."""
-    known = [np.asarray(getattr(model, f)) for f in fields if f in dir(model)]
-    flat = [x.any(axis=tuple(range(1, x.ndim))) for x in known]
+    known = [np.asarray(getattr(model, field, ())) for field in fields]
+    flat = [x.any(axis=tuple(range(1, x.ndim))) for x in known if len(x)]
     return np.any(flat, axis=0) if flat else np.zeros(0, dtype=bool)
 
 

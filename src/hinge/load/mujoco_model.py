@@ -3,15 +3,17 @@
 MuJoCo moves a body from its rest pose through its joints one after the other, each about an anchor
 fixed to the body, by q − q_ref: in our terms, with T the translation to the anchor and J the joint,
 
-    placement = X T,   J(q),   offset = J(−q_ref) T⁻¹,          X the rest pose for the first joint only
+    placement = X T,   offset = J(−q_ref) T⁻¹
 
-and every joint but the last carries a body without mass.  The last carries the body in MuJoCo's
-own frame.  A free joint's q is the pose in the world, whatever the rest pose.
+with X the rest pose for the first joint and the identity for the others.  Every joint but the last
+carries a body without mass, the last the body itself, in MuJoCo's own frame.  A free joint's q is
+the pose in the world, whatever the rest pose.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -22,25 +24,31 @@ from ..joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
 from ..mechanism import GROUND, Mechanism
 from ..rotation import quaternion_matrix
 from ..spatial import Inertia, Transform
-from .mujoco_shapes import body_shapes
-from .mujoco_state import FREE_ORDER, joint_names, names_of, unique_names
+from .mujoco_shapes import MeshFile, body_shapes
+from .mujoco_state import FREE_ORDER, joint_names, names_of, unique
 
 __all__ = ["mechanism_from_model"]
 
 _FREE, _BALL, _SLIDE, _HINGE = range(4)  # mjtJoint
 MAX_SIZE = 1e12  # of any number, in SI units
+_NUMBERS = (
+    *("body_pos", "body_quat", "body_mass", "body_inertia", "body_ipos", "body_iquat"),
+    *("jnt_pos", "jnt_axis", "dof_armature", "dof_damping", "dof_frictionloss"),
+    *("site_pos", "site_quat", "geom_pos", "geom_quat", "geom_size"),
+    *("actuator_gear", "actuator_armature", "actuator_damping"),
+)
 
 
 def mechanism_from_model(
     model: Any,
     name: str,
     floating_base: bool = False,
-    mesh_files: Mapping[str, str] | None = None,
+    mesh_files: Mapping[str, MeshFile] | None = None,
 ) -> Mechanism:
     """The mechanism of an `mujoco.MjModel`.
 
     floating_base: let the base, a top-level body without joint, move freely by "root_joint".
-    mesh_files: paths of meshes by the names under which MuJoCo read them.
+    mesh_files: by the names under which MuJoCo read them, for shapes; other meshes have none.
     """
     return _Reader(model, name, floating_base, mesh_files or {}).read()
 
@@ -49,7 +57,7 @@ class _Reader:
     """One reading: the model, the names its parts get, and the builder."""
 
     def __init__(
-        self, model: Any, name: str, floating_base: bool, mesh_files: Mapping[str, str]
+        self, model: Any, name: str, floating_base: bool, mesh_files: Mapping[str, MeshFile]
     ) -> None:
         self._model = model
         self._name = name
@@ -58,6 +66,7 @@ class _Reader:
         self._base = self._floating_base() if floating_base else None
         self._shapes = body_shapes(model, mesh_files)
         self._frames = set(self._bodies)
+        self._taken = set(self._joints)
 
     def read(self) -> Mechanism:
         self._check_numbers()
@@ -69,9 +78,8 @@ class _Reader:
         return builder.build()
 
     def _gravity(self) -> Sequence[float]:
-        import mujoco
-
-        off = self._model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_GRAVITY
+        bits = import_module("mujoco").mjtDisableBit
+        off = self._model.opt.disableflags & bits.mjDSBL_GRAVITY
         return (0.0, 0.0, 0.0) if off else self._model.opt.gravity.tolist()
 
     def _add_body(self, builder: MechanismBuilder, b: int) -> None:
@@ -81,31 +89,22 @@ class _Reader:
         visuals, collisions = self._shapes[b]
         *chain, (joint_name, joint, placement, offset) = self._chain(b, pose)
         for first_name, first, at, back in chain:
-            (between,) = unique_names([f"{name}/{first_name}"], "", self._frames)
-            self._frames.add(between)
+            between = unique(f"{name}/{first_name}", self._frames)
             builder.add(between, parent, first, first_name, at, offset=back)
             parent = between
+        inertia = self._inertia(b)
         builder.add(
-            name,
-            parent,
-            joint,
-            joint_name,
-            placement,
-            self._inertia(b),
-            offset,
-            visuals,
-            collisions,
+            name, parent, joint, joint_name, placement, inertia, offset, visuals, collisions
         )
 
     def _chain(self, b: int, pose: Transform) -> list[tuple[str, Joint, Transform, Transform]]:
         """Name, joint, placement and offset of every joint that carries a body."""
         first, count = self._model.body_jntadr[b], self._model.body_jntnum[b]
+        if b == self._base:
+            return [(unique("root_joint", self._taken), Free(), Transform(), Transform())]
         if count == 0:
-            (name,) = unique_names([f"{self._bodies[b]}_joint"], "", set(self._joints))
-            if b != self._base:
-                return [(name, Fixed(), pose, Transform())]
-            (name,) = unique_names(["root_joint"], "", set(self._joints))
-            return [(name, Free(), Transform(), Transform())]
+            name = unique(f"{self._bodies[b]}_joint", self._taken)
+            return [(name, Fixed(), pose, Transform())]
         chain = []
         for j in range(first, first + count):
             joint = self._joint(j)
@@ -170,9 +169,7 @@ class _Reader:
         model = self._model
         top = [b for b in range(1, model.nbody) if model.body_parentid[b] == 0]
         if not top:
-            raise ModelError(
-                f"there is no body that a floating base could carry; the {GROUND} is fixed"
-            )
+            raise ModelError(f"floating_base needs a body; there is none besides the {GROUND}")
         moving = {model.body_rootid[b] for b in model.jnt_bodyid}
         base = next((b for b in top if b in moving), top[0])
         if model.body_jntnum[base] == 0:
@@ -181,29 +178,40 @@ class _Reader:
         if model.jnt_type[j] == _FREE:
             return None
         raise ModelError(
-            f"floating_base needs a base that is fixed or free; the base {self._bodies[base]!r} hangs on "
+            f"floating_base needs a base that is fixed or free; {self._bodies[base]!r} hangs on "
             f"joint {self._joints[j]!r}: leave floating_base out, or remove the joint"
         )
 
     def _check_numbers(self) -> None:
         """Refuse what is not finite, or too large to calculate with."""
         model = self._model
-        of_body = dict.fromkeys(
-            ("body_pos", "body_quat", "body_mass", "body_inertia"), self._bodies
-        )
-        of_body |= dict.fromkeys(("body_ipos", "body_iquat"), self._bodies)
-        of_joint = dict.fromkeys(("jnt_pos", "jnt_axis"), self._joints)
-        dofs = [self._joints[j] for j in model.dof_jntid]
-        of_joint |= dict.fromkeys(("dof_armature", "dof_damping", "dof_frictionloss"), dofs)
-        for field, owners in (of_body | of_joint).items():
-            values = getattr(model, field)
+        owners = {
+            "body": self._bodies,
+            "jnt": self._joints,
+            "dof": [self._joints[j] for j in model.dof_jntid],
+            "site": names_of(model, "site", "site"),
+            "geom": names_of(model, "geom", "geom"),
+            "actuator": names_of(model, "actuator", "actuator"),
+        }
+        for field in _NUMBERS:
+            values = getattr(model, field, np.zeros(0))  # not all are in every MuJoCo
             fine = (np.abs(values) <= MAX_SIZE).all(axis=tuple(range(1, values.ndim)))
+            kind, what = field.split("_")
+            if what.endswith("quat"):
+                fine &= np.abs(values).max(axis=1) > 0.4  # of a unit quaternion it is 0.5
+            word = "joint" if kind in ("jnt", "dof") else kind
             for i in np.flatnonzero(~fine):
-                kind, what = field.split("_")
-                raise ModelError(
-                    f"{kind} {owners[i]!r} has {what} {values[i].tolist()}; expected numbers of at most "
-                    f"{MAX_SIZE:g} in size"
-                )
+                raise _too_large(f"{word} {owners[kind][i]!r} has {what}", values[i])
+        for what, values in (("gravity", model.opt.gravity), ("qpos0", model.qpos0)):
+            if not (np.abs(values) <= MAX_SIZE).all():
+                raise _too_large(f"the model has {what}", values)
+
+
+def _too_large(what: str, values: np.ndarray) -> ModelError:
+    return ModelError(
+        f"{what} {values.tolist()}; expected numbers of at most {MAX_SIZE:g} in size, "
+        "and quaternions of unit length"
+    )
 
 
 def _pose(position: np.ndarray, quaternion: np.ndarray) -> Transform:
@@ -212,10 +220,9 @@ def _pose(position: np.ndarray, quaternion: np.ndarray) -> Transform:
 
 def _of_actuators(model: Any, j: int) -> tuple[float, float]:
     """The armature and damping that actuators add to a joint, by the square of their gear."""
-    # since MuJoCo 3.6
-    if "actuator_armature" not in dir(model):
-        return 0.0, 0.0
+    none = np.zeros(len(model.actuator_trntype))  # MuJoCo 3.2 has neither
     on_joint = (model.actuator_trntype <= 1) & (model.actuator_trnid[:, 0] == j)
     gear = model.actuator_gear[on_joint, 0] ** 2
-    armature = gear @ model.actuator_armature[on_joint]
-    return float(armature), float(gear @ model.actuator_damping[on_joint])
+    armature = getattr(model, "actuator_armature", none)[on_joint]
+    damping = getattr(model, "actuator_damping", none)[on_joint]
+    return float(gear @ armature), float(gear @ damping)

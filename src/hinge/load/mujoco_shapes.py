@@ -1,9 +1,10 @@
-"""The geoms of a MuJoCo model as shapes: MuJoCo's half sizes made whole, its meshes put back in place."""
+"""The geoms of a MuJoCo model as shapes: half sizes made whole, meshes put back in place."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,21 +13,47 @@ from ..rotation import quaternion_matrix
 from ..shapes import Shape
 from ..spatial import Transform
 from .mujoco_state import names_of
+from .xml import Element
 
-__all__ = ["body_shapes"]
+__all__ = ["MeshFile", "body_shapes"]
 
-_MESH = 7  # mjtGeom
+# mjtGeom
 _KINDS = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box", 7: "mesh"}
 _HIDDEN = 3  # MuJoCo's viewer hides geoms of this group and above: they only collide
 _DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 
+
+@dataclass(frozen=True)
+class MeshFile:
+    """Where a mesh comes from, and the pose that MuJoCo is told to take as its origin."""
+
+    path: str
+    refpos: tuple[float, ...] = (0.0, 0.0, 0.0)
+    refquat: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
+
+    @classmethod
+    def of(cls, element: Element, path: str) -> MeshFile:
+        """The file that a <mesh> names."""
+        refpos = element.numbers("refpos", 3, (0.0, 0.0, 0.0))
+        return cls(path, refpos, element.numbers("refquat", 4, (1.0, 0.0, 0.0, 0.0)))
+
+    def placed(self, scale: np.ndarray) -> Transform | None:
+        """The scaled mesh relative to its origin, S Rᵀ (x − p) = Y (S x); None if it is sheared."""
+        if not any(self.refquat):
+            return None
+        S, R = np.diag(scale), quaternion_matrix(np.array(self.refquat))
+        if not np.allclose(S @ R.T, R.T @ S):
+            return None
+        return Transform(R.T, -S @ R.T @ np.array(self.refpos))
+
+
 Shapes = tuple[list[Shape], list[Shape]]
 
 
-def body_shapes(model: Any, mesh_files: Mapping[str, str]) -> list[Shapes]:
+def body_shapes(model: Any, mesh_files: Mapping[str, MeshFile]) -> list[Shapes]:
     """Visuals and collisions of every body; height fields and meshes without a file are left out.
 
-    mesh_files: paths of meshes by the names under which MuJoCo read them.
+    mesh_files: by the names under which MuJoCo read them.
     """
     shapes: list[Shapes] = [([], []) for _ in range(model.nbody)]
     names = names_of(model, "geom", "geom")
@@ -40,7 +67,7 @@ def body_shapes(model: Any, mesh_files: Mapping[str, str]) -> list[Shapes]:
     return shapes
 
 
-def _shape(model: Any, g: int, name: str, mesh_files: Mapping[str, str]) -> Shape | None:
+def _shape(model: Any, g: int, name: str, mesh_files: Mapping[str, MeshFile]) -> Shape | None:
     kind = _KINDS.get(int(model.geom_type[g]))
     X = Transform(quaternion_matrix(model.geom_quat[g]), model.geom_pos[g])
     rgba = _rgba(model, g)
@@ -49,12 +76,13 @@ def _shape(model: Any, g: int, name: str, mesh_files: Mapping[str, str]) -> Shap
     if kind != "mesh":
         return Shape(kind, _size(kind, model.geom_size[g].tolist()), X, rgba, name=name)
     m = model.geom_dataid[g]
-    path = mesh_files.get(_file_name(model, m))
-    if path is None:
+    mesh = mesh_files.get(_file_name(model, m))
+    placed = mesh.placed(model.mesh_scale[m]) if mesh else None
+    if mesh is None or placed is None:
         return None
     # MuJoCo centres a mesh and turns it to its principal axes
-    centred = Transform(quaternion_matrix(model.mesh_quat[m]), model.mesh_pos[m])
-    return Shape(kind, tuple(model.mesh_scale[m].tolist()), X @ centred.inv, rgba, path, name)
+    X = X @ Transform(quaternion_matrix(model.mesh_quat[m]), model.mesh_pos[m]).inv @ placed
+    return Shape(kind, tuple(model.mesh_scale[m].tolist()), X, rgba, mesh.path, name)
 
 
 def _size(kind: str, half: list[float]) -> tuple[float, ...]:

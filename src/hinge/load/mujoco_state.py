@@ -11,6 +11,7 @@ other joints have the same coordinates in both; joints are matched by name.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..errors import ArgumentError
 from ..mechanism import Mechanism
 from ..rotation import quaternion_matrix
 
-__all__ = ["FREE_ORDER", "MujocoState", "joint_names", "names_of", "unique_names"]
+__all__ = ["FREE_ORDER", "MujocoState", "joint_names", "names_of", "unique"]
 
 # of mjtJoint: free, ball, slide, hinge
 _NQ, _NV = (7, 4, 1, 1), (6, 3, 1, 1)
@@ -28,28 +29,28 @@ _NQ, _NV = (7, 4, 1, 1), (6, 3, 1, 1)
 FREE_ORDER = [3, 4, 5, 0, 1, 2]
 
 
-def unique_names(given: list[str], kind: str, taken: set[str] | None = None) -> list[str]:
-    """The given names; who has none is called by kind and number; who clashes gets underscores."""
-    seen = set(taken or ())
-    reserved = seen | set(given)
-    names = []
-    for i, name in enumerate(given):
-        if not name or name in seen:
-            name = name or f"{kind}{i}"
-            while name in reserved:
-                name += "_"
-        seen.add(name)
-        reserved.add(name)
-        names.append(name)
-    return names
+def unique(name: str, taken: set[str]) -> str:
+    """The name with as many underscores as it needs to be a new one, which is taken from now on."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
-def names_of(model: Any, field: str, kind: str, taken: set[str] | None = None) -> list[str]:
-    """Unique names of a kind of an MjModel's parts; field: how MuJoCo abbreviates the kind."""
-    stored = model.names
+def names_of(model: Any, field: str, kind: str, others: Iterable[str] = ()) -> list[str]:
+    """Unique names of an MjModel's parts of a kind, which MuJoCo abbreviates to field.
+
+    A part without name is called by its kind and number; none has a name that others have.
+    """
+    stored, others = model.names, set(others)
     starts = getattr(model, f"name_{field}adr").tolist()
     given = [stored[start : stored.index(b"\0", start)].decode() for start in starts]
-    return unique_names(given, kind, taken)
+    taken = {name for name in given if name} | others
+    fresh = [not name or name in others for name in given]
+    return [
+        unique(name or f"{kind}{i}", taken) if new else name
+        for i, (name, new) in enumerate(zip(given, fresh, strict=True))
+    ]
 
 
 def joint_names(model: Any) -> list[str]:

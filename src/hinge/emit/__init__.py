@@ -1,0 +1,1 @@
+"""From a program to code.  `interpret` is the definition; the others must match it."""

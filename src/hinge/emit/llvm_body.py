@@ -1,0 +1,237 @@
+"""Programs as LLVM text: the straight-line bodies, on vectors of lanes or on plain scalars.
+
+A body is one function per piece of the schedule.  It takes a pointer per argument, one per result
+and one to the workspace; value i of an argument is at offset i (in lanes).  Keeping the batch loop
+out of the body keeps LLVM from hoisting and spilling every constant.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from ..trace.program import Program
+from ..trace.scalar import Node
+from ..trace.schedule import Piece, pieces
+from .llvm_math import sincos_text
+
+__all__ = ["Flavor", "bodies"]
+
+_BINARY = {"add": "fadd contract", "sub": "fsub contract", "mul": "fmul contract", "div": "fdiv"}
+
+
+@dataclass(frozen=True)
+class Flavor:
+    """What one value is: so many lanes of double or float."""
+
+    lanes: int
+    scalar: str = "double"
+
+    @property
+    def type(self) -> str:
+        """The LLVM type of a value."""
+        return self.scalar if self.lanes == 1 else f"<{self.lanes} x {self.scalar}>"
+
+    @property
+    def bits(self) -> str:
+        """The LLVM type of its bits."""
+        word = "i64" if self.scalar == "double" else "i32"
+        return word if self.lanes == 1 else f"<{self.lanes} x {word}>"
+
+    @property
+    def truth(self) -> str:
+        """The LLVM type of a comparison."""
+        return "i1" if self.lanes == 1 else f"<{self.lanes} x i1>"
+
+    @property
+    def suffix(self) -> str:
+        """How intrinsics on it end."""
+        word = "f64" if self.scalar == "double" else "f32"
+        return word if self.lanes == 1 else f"v{self.lanes}{word}"
+
+    @property
+    def name(self) -> str:
+        """How its functions end."""
+        return f"{self.suffix}"
+
+    @property
+    def bytes(self) -> int:
+        """The size of a value in memory."""
+        return self.lanes * (8 if self.scalar == "double" else 4)
+
+    def const(self, x: float) -> str:
+        """A number as an operand."""
+        number = _hex(x) if self.scalar == "double" else _hex(_single(x))
+        return number if self.lanes == 1 else f"splat ({self.scalar} {number})"
+
+    def word(self, x: int) -> str:
+        """A bit pattern as an operand."""
+        return str(x) if self.lanes == 1 else f"splat ({self.bits.split()[-1].rstrip('>')} {x})"
+
+
+def _hex(x: float) -> str:
+    return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
+
+
+def _single(x: float) -> float:
+    return struct.unpack("<f", struct.pack("<f", x))[0]
+
+
+def bodies(program: Program, flavor: Flavor) -> tuple[str, list[str], int]:
+    """The text of the bodies, their names in order, and the number of workspace slots."""
+    cuts, slots = pieces(program.values)
+    texts, names = [], []
+    for i, piece in enumerate(cuts):
+        names.append(f"body{i}_{flavor.name}")
+        texts.append(_Body(program, flavor, piece, first=i == 0).text(names[-1]))
+    if not cuts:
+        names.append(f"body0_{flavor.name}")
+        texts.append(_Body(program, flavor, Piece((), {}, {}), first=True).text(names[-1]))
+    return "\n".join(texts), names, slots
+
+
+def parameters(program: Program) -> str:
+    """The formal parameters of a body, also of everything that calls one."""
+    inputs = [f"ptr noalias %in{i}" for i in range(len(program.inputs))]
+    outputs = [f"ptr noalias %out{i}" for i in range(len(program.outputs))]
+    return ", ".join([*inputs, *outputs, "ptr noalias %ws"])
+
+
+class _Body:
+    """The text of one piece, line by line."""
+
+    def __init__(self, program: Program, flavor: Flavor, piece: Piece, first: bool) -> None:
+        self.program, self.flavor, self.piece = program, flavor, piece
+        self.lines: list[str] = []
+        self.names: dict[int, str] = {}
+        self.fresh = 0
+        self.places = _places(program, piece, first)
+        self.where = _addresses(program.input_sizes)
+
+    def text(self, name: str) -> str:
+        for id, slot in self.piece.loads.items():
+            self.names[id] = self.load("%ws", slot)
+        for node in self.piece.nodes:
+            self.operation(node)
+            if node.id in self.piece.stores:
+                self.store(node, "%ws", self.piece.stores[node.id])
+            for array, index in self.places.get(node.id, ()):
+                self.store(node, f"%out{array}", index)
+        for node, array, index in self.places.get(-1, ()):
+            self.store(node, f"%out{array}", index)
+        body = "\n".join(self.lines)
+        return (
+            f"define internal void @{name}({parameters(self.program)}) #0 {{\nentry:\n{body}\n"
+            f"  ret void\n}}\n"
+        )
+
+    def new(self) -> str:
+        self.fresh += 1
+        return f"%v{self.fresh}"
+
+    def line(self, text: str) -> str:
+        name = self.new()
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def address(self, base: str, index: int) -> str:
+        return self.line(f"getelementptr i8, ptr {base}, i64 {index * self.flavor.bytes}")
+
+    def load(self, base: str, index: int) -> str:
+        f = self.flavor
+        return self.line(f"load {f.type}, ptr {self.address(base, index)}, align {_align(f)}")
+
+    def store(self, node: Node, base: str, index: int) -> None:
+        f, value = self.flavor, self.operand(node)
+        where = self.address(base, index)
+        self.lines.append(f"  store {f.type} {value}, ptr {where}, align {_align(f)}")
+
+    def operand(self, node: Node) -> str:
+        if node.op == "const":
+            return self.flavor.const(node.value)
+        if node.id not in self.names:
+            array, index = self.where[node.value]
+            self.names[node.id] = self.load(f"%in{array}", index)
+        return self.names[node.id]
+
+    def operation(self, node: Node) -> None:
+        if node.op in ("sin", "cos"):
+            self.sincos(node)
+            return
+        f = self.flavor
+        args = [self.operand(a) for a in node.args]
+        if node.op in _BINARY:
+            text = f"{_BINARY[node.op]} {f.type} {args[0]}, {args[1]}"
+        elif node.op == "neg":
+            text = f"fneg {f.type} {args[0]}"
+        elif node.op in ("sqrt", "abs"):
+            intrinsic = "sqrt" if node.op == "sqrt" else "fabs"
+            text = f"call {f.type} @llvm.{intrinsic}.{f.suffix}({f.type} {args[0]})"
+        elif node.op == "atan2":
+            text = f"call {f.type} @atan2_{f.name}({f.type} {args[0]}, {f.type} {args[1]})"
+        else:
+            text = self.choice(node.op, args)
+        self.names[node.id] = self.line(text)
+
+    def choice(self, op: str, args: list[str]) -> str:
+        """min, max, less and where, by comparing and selecting; NaN in the first argument stays."""
+        f = self.flavor
+        if op == "where":
+            truth = self.line(f"fcmp une {f.type} {args[0]}, {f.const(0.0)}")
+            a, b = args[1], args[2]
+        elif op == "less":
+            truth = self.line(f"fcmp olt {f.type} {args[0]}, {args[1]}")
+            a, b = f.const(1.0), f.const(0.0)
+        else:
+            sign = "olt" if op == "min" else "ogt"
+            truth = self.line(f"fcmp {sign} {f.type} {args[1]}, {args[0]}")
+            a, b = args[1], args[0]
+        return f"select {f.truth} {truth}, {f.type} {a}, {f.type} {b}"
+
+    def sincos(self, node: Node) -> None:
+        """Both of an angle at once; the one not asked for is there if it is needed later."""
+        angle = self.operand(node.args[0])
+        both = {n.op: n for n in self.partners(node)}
+        if any(n.id in self.names for n in both.values()):
+            return
+        self.fresh += 1
+        text, sine, cosine = sincos_text(self.flavor, angle, f"t{self.fresh}")
+        self.lines.append(text)
+        for op, value in (("sin", sine), ("cos", cosine)):
+            if op in both:
+                self.names[both[op].id] = value
+
+    def partners(self, node: Node) -> list[Node]:
+        key = node.args[0].id
+        return [n for n in self.angles.get(key, ())]
+
+    @property
+    def angles(self) -> dict[int, list[Node]]:
+        if not hasattr(self, "_angles"):
+            self._angles: dict[int, list[Node]] = {}
+            for n in self.piece.nodes:
+                if n.op in ("sin", "cos"):
+                    self._angles.setdefault(n.args[0].id, []).append(n)
+        return self._angles
+
+
+def _align(f: Flavor) -> int:
+    return f.bytes if f.lanes > 1 else f.bytes
+
+
+def _addresses(sizes: list[int]) -> list[tuple[int, int]]:
+    """Where each flat input is: which argument, which entry."""
+    return [(array, i) for array, size in enumerate(sizes) for i in range(size)]
+
+
+def _places(program: Program, piece: Piece, first: bool) -> dict[int, list]:
+    """Where the nodes of a piece go among the results; under −1 what needs no operation."""
+    mine = {node.id for node in piece.nodes}
+    places: dict[int, list] = {}
+    where = _addresses(program.output_sizes)
+    for node, (array, index) in zip(program.values, where, strict=True):
+        if node.id in mine:
+            places.setdefault(node.id, []).append((array, index))
+        elif first and node.op in ("const", "input"):
+            places.setdefault(-1, []).append((node, array, index))
+    return places

@@ -1,0 +1,230 @@
+"""Sine and cosine as LLVM text, for any number of lanes.
+
+Three-part Cody–Waite reduction by π/2, exact products for |x| below 2²⁰ π/2, then fdlibm's
+polynomials on [−π/4, π/4] with the tail of the reduced argument: at most 1.5 ulp.  If any lane is
+larger (or not a number), all lanes go to the C library one by one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["declarations", "sincos_text"]
+
+# the largest argument of the fast path
+_LARGE = {"double": 1.6e6, "float": 1e4}
+
+_REDUCE = {
+    # 2/π, the shift that rounds to a whole number, and three parts of π/2 with trailing zeros
+    "double": (
+        6.36619772367581382433e-01,
+        6755399441055744.0,
+        1.57079632673412561417e00,
+        6.07710050630396597660e-11,
+        2.02226624879595063154e-21,
+    ),
+    "float": (
+        0.63661977236758134,
+        12582912.0,
+        1.5703125,
+        4.837512969970703125e-4,
+        7.549789948768648e-8,
+    ),
+}
+# coefficients of the kernels, from the highest power down (fdlibm k_sin.c, k_cos.c)
+_SIN = {
+    "double": (
+        1.58969099521155010221e-10,
+        -2.50507602534068634195e-08,
+        2.75573137070700676789e-06,
+        -1.98412698298579493134e-04,
+        8.33333333332248946124e-03,
+    ),
+    "float": (2.718311493989822e-6, -0.00019839334836096632, 0.008333329385889463),
+}
+_SIN1 = {"double": -1.66666666666666324348e-01, "float": -0.16666666641626524}
+_COS = {
+    "double": (
+        -1.13596475577881948265e-11,
+        2.08757232129817482790e-09,
+        -2.75573143513906633035e-07,
+        2.48015872894767294178e-05,
+        -1.38888888888741095749e-03,
+        4.16666666666666019037e-02,
+    ),
+    "float": (2.43904487962774090654e-5, -0.00138867637746099294719, 0.0416666233237390631894),
+}
+
+
+class _Lines:
+    """Lines of text with fresh names."""
+
+    def __init__(self, flavor: Any, prefix: str) -> None:
+        self.f, self.prefix, self.lines, self.count = flavor, prefix, [], 0
+
+    def put(self, text: str) -> str:
+        self.count += 1
+        name = f"%{self.prefix}_{self.count}"
+        self.lines.append(f"  {name} = {text}")
+        return name
+
+    def binary(self, op: str, a: str, b: str) -> str:
+        return self.put(f"{op} {self.f.type} {a}, {b}")
+
+    def fma(self, a: str, b: str, c: str) -> str:
+        t = self.f.type
+        return self.put(f"call {t} @llvm.fmuladd.{self.f.suffix}({t} {a}, {t} {b}, {t} {c})")
+
+    def horner(self, z: str, coefficients: tuple[float, ...]) -> str:
+        value = self.f.const(coefficients[0])
+        for c in coefficients[1:]:
+            value = self.fma(value, z, self.f.const(c))
+        return value
+
+
+def sincos_text(flavor: Any, x: str, prefix: str) -> tuple[str, str, str]:
+    """Text that computes both, and the names of sine and cosine."""
+    w = _Lines(flavor, prefix)
+    t, bits, kind = flavor.type, flavor.bits, flavor.scalar
+    large = _any_large(w, x, _LARGE[kind])
+    r, tail, quadrant = _reduced(w, x)
+    sine, cosine = _kernels(w, r, tail)
+    word = flavor.word
+    odd = w.put(f"and {bits} {quadrant}, {word(1)}")
+    swap = w.put(f"icmp ne {bits} {odd}, {word(0)}")
+    truth = flavor.truth
+    s = w.put(f"select {truth} {swap}, {t} {cosine}, {t} {sine}")
+    c = w.put(f"select {truth} {swap}, {t} {sine}, {t} {cosine}")
+    s = _flipped(w, s, quadrant)
+    c = _flipped(w, c, w.put(f"add {bits} {quadrant}, {word(1)}"))
+    head, fast = "\n".join(w.lines), f"{prefix}_fast"
+    pair = f"{{ {t}, {t} }}"
+    text = f"""{head}
+  br label %{fast}
+{fast}:
+  br i1 {large}, label %{prefix}_slow, label %{prefix}_done, !prof !0
+{prefix}_slow:
+  %{prefix}_lib = call {pair} @slow_sincos_{flavor.name}({t} {x})
+  %{prefix}_ls = extractvalue {pair} %{prefix}_lib, 0
+  %{prefix}_lc = extractvalue {pair} %{prefix}_lib, 1
+  br label %{prefix}_done
+{prefix}_done:
+  %{prefix}_s = phi {t} [ {s}, %{fast} ], [ %{prefix}_ls, %{prefix}_slow ]
+  %{prefix}_c = phi {t} [ {c}, %{fast} ], [ %{prefix}_lc, %{prefix}_slow ]"""
+    return text, f"%{prefix}_s", f"%{prefix}_c"
+
+
+def _any_large(w: _Lines, x: str, bound: float) -> str:
+    """Whether any lane is beyond the fast path; NaN counts as beyond."""
+    f = w.f
+    size = w.put(f"call {f.type} @llvm.fabs.{f.suffix}({f.type} {x})")
+    beyond = w.put(f"fcmp ugt {f.type} {size}, {f.const(bound)}")
+    if f.lanes == 1:
+        return beyond
+    return w.put(f"call i1 @llvm.vector.reduce.or.v{f.lanes}i1({f.truth} {beyond})")
+
+
+def _reduced(w: _Lines, x: str) -> tuple[str, str, str]:
+    """x − n π/2 in two parts, and n as bits."""
+    f = w.f
+    two_over_pi, shift, p1, p2, p3 = (f.const(c) for c in _REDUCE[f.scalar])
+    shifted = w.fma(x, two_over_pi, shift)
+    quadrant = w.put(f"bitcast {f.type} {shifted} to {f.bits}")
+    n = w.binary("fsub", shifted, shift)
+    # n p1 and n p2 are exact, and so is the first difference
+    r1 = w.binary("fsub", x, w.binary("fmul", n, p1))
+    part = w.binary("fmul", n, p2)
+    r2 = w.binary("fsub", r1, part)
+    lost = w.binary("fsub", w.binary("fsub", r1, r2), part)
+    rest = w.binary("fsub", w.binary("fmul", n, p3), lost)
+    r = w.binary("fsub", r2, rest)
+    tail = w.binary("fsub", w.binary("fsub", r2, r), rest)
+    return r, tail, quadrant
+
+
+def _kernels(w: _Lines, r: str, tail: str) -> tuple[str, str]:
+    """sin(r + tail) and cos(r + tail) for |r| ≤ π/4."""
+    f = w.f
+    half, one = f.const(0.5), f.const(1.0)
+    z = w.binary("fmul", r, r)
+    v = w.binary("fmul", z, r)
+    series = w.horner(z, _SIN[f.scalar])
+    # r − ((z (½ tail − v s) − tail) − v S1)
+    inner = w.binary("fsub", w.binary("fmul", half, tail), w.binary("fmul", v, series))
+    inner = w.binary("fsub", w.binary("fmul", z, inner), tail)
+    inner = w.binary("fsub", inner, w.binary("fmul", v, f.const(_SIN1[f.scalar])))
+    sine = w.binary("fsub", r, inner)
+    series = w.binary("fmul", z, w.horner(z, _COS[f.scalar]))
+    # 1 − ½z in two parts, the rest of it added to the small terms
+    half_z = w.binary("fmul", half, z)
+    top = w.binary("fsub", one, half_z)
+    lost = w.binary("fsub", w.binary("fsub", one, top), half_z)
+    small = w.binary("fsub", w.binary("fmul", z, series), w.binary("fmul", r, tail))
+    cosine = w.binary("fadd", top, w.binary("fadd", lost, small))
+    return sine, cosine
+
+
+def _flipped(w: _Lines, value: str, quadrant: str) -> str:
+    """The value, negated where bit 1 of the quadrant is set."""
+    f = w.f
+    width = 64 if f.scalar == "double" else 32
+    two = w.put(f"and {f.bits} {quadrant}, {f.word(2)}")
+    sign = w.put(f"shl {f.bits} {two}, {f.word(width - 2)}")
+    raw = w.put(f"bitcast {f.type} {value} to {f.bits}")
+    mixed = w.put(f"xor {f.bits} {raw}, {sign}")
+    return w.put(f"bitcast {f.bits} {mixed} to {f.type}")
+
+
+def declarations(flavor: Any) -> str:
+    """What the bodies of a flavor call: intrinsics, and the C library lane by lane."""
+    f, t, n = flavor, flavor.type, flavor.name
+    pair = f"{{ {t}, {t} }}"
+    lines = [
+        f"declare {t} @llvm.fabs.{f.suffix}({t})",
+        f"declare {t} @llvm.sqrt.{f.suffix}({t})",
+        f"declare {t} @llvm.fmuladd.{f.suffix}({t}, {t}, {t})",
+    ]
+    if f.lanes > 1:
+        lines.append(f"declare i1 @llvm.vector.reduce.or.v{f.lanes}i1({f.truth})")
+    slow = _per_lane(f, ("hinge_sin", "hinge_cos"), ("%x",))
+    lines.append(f"define internal {pair} @slow_sincos_{n}({t} %x) noinline cold #1 {{\n{slow}\n}}")
+    atan = _per_lane(f, ("hinge_atan2",), ("%y", "%x"))
+    lines.append(f"define internal {t} @atan2_{n}({t} %y, {t} %x) noinline #1 {{\n{atan}\n}}")
+    return "\n".join(lines)
+
+
+def _per_lane(f: Any, functions: tuple[str, ...], args: tuple[str, ...]) -> str:
+    """Apply C functions of double to every lane."""
+    lines: list[str] = []
+    values = ["zeroinitializer" if f.lanes > 1 else "0.0"] * len(functions)
+    for lane in range(f.lanes):
+        scalars = []
+        for i, arg in enumerate(args):
+            name = arg
+            if f.lanes > 1:
+                name = f"%a{lane}_{i}"
+                lines.append(f"  {name} = extractelement {f.type} {arg}, i32 {lane}")
+            if f.scalar == "float":
+                lines.append(f"  %w{lane}_{i} = fpext float {name} to double")
+                name = f"%w{lane}_{i}"
+            scalars.append(f"double {name}")
+        for j, function in enumerate(functions):
+            name = f"%r{lane}_{j}"
+            lines.append(f"  {name} = call double @{function}({', '.join(scalars)})")
+            if f.scalar == "float":
+                lines.append(f"  %n{lane}_{j} = fptrunc double {name} to float")
+                name = f"%n{lane}_{j}"
+            if f.lanes > 1:
+                new = f"%u{lane}_{j}"
+                old = values[j]
+                lines.append(
+                    f"  {new} = insertelement {f.type} {old}, {f.scalar} {name}, i32 {lane}"
+                )
+                name = new
+            values[j] = name
+    if len(functions) == 1:
+        return "\n".join([*lines, f"  ret {f.type} {values[0]}"])
+    pair = f"{{ {f.type}, {f.type} }}"
+    lines.append(f"  %p0 = insertvalue {pair} poison, {f.type} {values[0]}, 0")
+    lines.append(f"  %p1 = insertvalue {pair} %p0, {f.type} {values[1]}, 1")
+    return "\n".join([*lines, f"  ret {pair} %p1"])

@@ -1,0 +1,144 @@
+"""What every joint has: its data, checked, and the arithmetic of its coordinates.
+
+Each kind (in `joints.py`) gives its pose (R, p), its hinge map H (dof × 6, in the axes of the body
+it carries) and the rate of H where H is not constant.  Poses, H and `integrate` run on any scalar.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .errors import ModelError
+from .spatial import cross_motion
+
+__all__ = ["Joint", "Mimic", "Numbers", "PerDof"]
+
+Numbers = Sequence[float] | np.ndarray
+PerDof = float | Numbers
+_INF = float("inf")
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """This joint follows another: q = ratio · q_leader + offset.  It has no DoF of its own."""
+
+    joint: str
+    ratio: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Joint(ABC):
+    """A joint and its data; every number of the data may be one for all DoF or one per DoF.
+
+    armature: reflected rotor inertia, kg m² (kg for sliding DoF), added to the diagonal of M.
+    damping, friction: viscous and Coulomb coefficients; used by simulation, not by the dynamics.
+    lower, upper: limits of q, where q is a vector; velocity_limit, effort_limit: of qd and tau.
+    """
+
+    nq: ClassVar[int]
+    nv: ClassVar[int]
+
+    armature: PerDof = field(default=0.0, kw_only=True)
+    damping: PerDof = field(default=0.0, kw_only=True)
+    friction: PerDof = field(default=0.0, kw_only=True)
+    lower: PerDof = field(default=-_INF, kw_only=True)
+    upper: PerDof = field(default=_INF, kw_only=True)
+    velocity_limit: PerDof = field(default=_INF, kw_only=True)
+    effort_limit: PerDof = field(default=_INF, kw_only=True)
+    mimic: Mimic | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("armature", "damping", "friction", "velocity_limit", "effort_limit"):
+            values = self._per_dof(name)
+            if any(v < 0 for v in values):
+                raise ModelError(f"{self}: {name} is {min(values):g}; it must not be negative")
+        lower, upper = self._per_dof("lower"), self._per_dof("upper")
+        if any(a > b for a, b in zip(lower, upper, strict=True)):
+            raise ModelError(f"{self}: lower limit {lower} is above upper limit {upper}")
+        if self.nq != self.nv and np.isfinite([*lower, *upper]).any():
+            raise ModelError(f"{self}: has a quaternion in q, which no lower and upper can bound")
+        if self.mimic is not None and self.nv != 1:
+            raise ModelError(f"{self}: has {self.nv} DoF; only a joint of one DoF can mimic")
+        for axis in (f.name for f in fields(self) if f.name.startswith("axis")):
+            object.__setattr__(self, axis, _unit(axis, getattr(self, axis), self))
+
+    def _per_dof(self, name: str) -> tuple[float, ...]:
+        """Replace a datum by one float per DoF, and check them."""
+        given = np.asarray(getattr(self, name), dtype=float)
+        if given.shape not in ((), (self.nv,)):
+            raise ModelError(
+                f"{self}: {name} has shape {given.shape}; give 1 number, or {self.nv}, one per DoF"
+            )
+        values = tuple(float(x) for x in np.broadcast_to(given, (self.nv,)))
+        if any(x != x for x in values):
+            raise ModelError(f"{self}: {name} is NaN; give a number")
+        object.__setattr__(self, name, values)
+        return values
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+    @property
+    def commuting(self) -> bool:
+        """Whether `integrate` adds: finite motions of the joint commute, or q is a chart."""
+        return True
+
+    @abstractmethod
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(R, p) of the body's frame in the joint's frame on the parent."""
+
+    @abstractmethod
+    def H(self, q: np.ndarray) -> np.ndarray:
+        """The hinge map (nv, 6): the body moves relative to its parent with Hᵀ qd, body axes."""
+
+    def turn(self, q: np.ndarray) -> tuple[int, Any, Any] | None:
+        """(i, cos, sin) if the pose is no more than a turn about coordinate axis i."""
+        return None
+
+    def H_rate(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """The componentwise time derivative of H, (nv, 6): zero unless H depends on q."""
+        return np.zeros((self.nv, 6))
+
+    def neutral(self) -> np.ndarray:
+        """The coordinates at which the body's frame coincides with the joint's frame."""
+        return np.zeros(self.nq)
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        """Uniform within the limits; ±π for an angle and ±1 m for a length that has none."""
+        reach = np.where(np.abs(self.H(self.neutral())[:, :3]).any(axis=1), np.pi, 1.0)
+        lower, upper = np.array(self.lower), np.array(self.upper)
+        low = np.where(np.isfinite(lower), lower, np.minimum(-reach, upper - reach))
+        high = np.where(np.isfinite(upper), upper, np.maximum(reach, low + reach))
+        return rng.uniform(low, high)
+
+    def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
+        """q after moving along the constant velocity dv for a unit of time."""
+        return q + dv
+
+    def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+        """The dv with integrate(q0, dv) = q1, the shortest one."""
+        return q1 - q0
+
+    def tangent_rate(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """u̇ for which integrate(q, u) moves with velocity v: v + ½[u,v] + ⅟₁₂[u,[u,v]] + O(u⁴)."""
+        if self.commuting:
+            return v
+        H = self.H(self.neutral())
+        uv = H @ cross_motion(H.T @ u, H.T @ v)
+        return v + uv / 2 + H @ cross_motion(H.T @ u, H.T @ uv) / 12
+
+
+def _unit(name: str, axis: Any, joint: Joint) -> tuple[float, ...]:
+    a = np.asarray(axis, dtype=float)
+    if a.shape != (3,) or not np.isfinite(a).all():
+        raise ModelError(f"{joint}: {name} is {axis}; give three finite numbers")
+    length = np.linalg.norm(a)
+    if length < 1e-12:
+        raise ModelError(f"{joint}: {name} is {tuple(a.tolist())}; give a non-zero axis")
+    return tuple((a / length).tolist())

@@ -1,0 +1,229 @@
+"""The same joint-level dynamics at less cost: canonical frames and regrouped inertias.
+
+Joint forces, accelerations and the mass matrix do not depend on where the frames of bodies are, nor
+on how inertia is shared by bodies whose relative motion cannot tell.  So each body's frame is put
+with z along its joint's axis, and x along the common normal to the next axis (Denavit and
+Hartenberg): the placement of the next joint is then Rx(α) Tx(a) … and most of its numbers are 0.
+And what is symmetric about a joint's axis is moved to the parent:
+
+    revolute about z        mass, h_z, diag(s, s, 0)        prismatic, translation    J
+    helical, cylindrical    diag(s, s, 0)                   spherical, universal      mass
+
+with s = ½(J_xx + J_yy − J_zz) (Gautier and Khalil's regrouping).  Poses, momenta and forces between
+links are not those of the original: this form is for joint-level results only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .joint import Joint, Numbers
+from .joints import (
+    Cylindrical,
+    Helical,
+    Prismatic,
+    Revolute,
+    Spherical,
+    Translation,
+    Universal,
+)
+from .mechanism import Body, Mechanism
+from .rotation import about_axis
+from .small import cos, sin
+from .spatial import ForceTransfer, SpatialInertia, Transform, congruence
+
+__all__ = ["Lean", "lean"]
+
+_AXIAL = (Revolute, Prismatic, Helical, Cylindrical)
+_Z = (0.0, 0.0, 1.0)
+_NEAR = 1e-12
+
+
+@dataclass(frozen=True)
+class TurnedRevolute(Revolute):
+    """A hinge about z whose angle is counted from `zero`: R = Rz(q + zero)."""
+
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    axis: Numbers = _Z
+    zero: float = 0.0
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return about_axis(np.array(_Z), q + self.zero), np.zeros(3)
+
+    def turn(self, q: np.ndarray) -> tuple[int, Any, Any] | None:
+        return 2, cos(q[0] + self.zero), sin(q[0] + self.zero)
+
+
+@dataclass(frozen=True)
+class Lean:
+    """The cheaper mechanism, and where its bodies' frames are in the frames of the original."""
+
+    mechanism: Mechanism
+    frames: tuple[Transform, ...]
+
+    def forces(self, f_ext: Any) -> np.ndarray | None:
+        """External forces on the original bodies, as forces on the lean ones."""
+        if f_ext is None:
+            return None
+        moved = [_transfer(X.inv) @ f for X, f in zip(self.frames[1:], f_ext, strict=True)]
+        return np.array(moved).reshape(-1, 6)
+
+
+def lean(mech: Mechanism) -> Lean:
+    """The mechanism in canonical frames with regrouped inertias."""
+    moving = [_moving_frame(b) for b in mech.bodies]
+    for k, body in enumerate(mech.bodies):
+        if isinstance(body.joint, _AXIAL):
+            moving[k] = moving[k] @ _along_axis(mech, k, moving)
+    bodies = [mech.bodies[0]]
+    for k in range(1, len(mech.bodies)):
+        bodies.append(_canonical(mech.bodies[k], moving[mech.bodies[k].parent], moving[k]))
+    bodies = _regrouped(bodies)
+    return Lean(replace(mech, bodies=tuple(bodies), frames=mech.frames[:1]), tuple(moving))
+
+
+def _moving_frame(body: Body) -> Transform:
+    """The joint's moving frame in the body's frame, z along the axis where there is one."""
+    if not isinstance(body.joint, _AXIAL):
+        return body.offset.inv
+    return body.offset.inv @ Transform(_z_to(np.array(body.joint.axis)))
+
+
+def _z_to(axis: np.ndarray) -> np.ndarray:
+    """A rotation with R z = axis."""
+    side = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    x = np.cross(side, axis)
+    x = x / np.linalg.norm(x)
+    return _snapped(np.column_stack([x, np.cross(axis, x), axis]))
+
+
+def _along_axis(mech: Mechanism, k: int, moving: list[Transform]) -> Transform:
+    """Rz(γ) Tz(s), which the joint of body k does not notice, chosen for the next joint's sake."""
+    for child in mech.bodies:
+        if child.parent == k and isinstance(child.joint, _AXIAL):
+            joint_frame = _joint_frame(child)
+            return _to_common_normal(moving[k].inv @ joint_frame)
+    h = moving[k].rotation.T @ mech.bodies[k].inertia.spatial.h
+    return (
+        Transform(_turn_z(np.arctan2(h[1], h[0]))) if np.hypot(h[0], h[1]) > _NEAR else Transform()
+    )
+
+
+def _joint_frame(body: Body) -> Transform:
+    """The joint's frame on the parent, z along the axis where there is one."""
+    if not isinstance(body.joint, _AXIAL):
+        return body.placement
+    return body.placement @ Transform(_z_to(np.array(body.joint.axis)))
+
+
+def _to_common_normal(X: Transform) -> Transform:
+    """Rz(γ) Tz(s) that puts x on the common normal of z and the z axis of X."""
+    p, d = X.translation, X.rotation[:, 2]
+    n = np.array([-d[1], d[0], 0.0])
+    if np.hypot(n[0], n[1]) > 1e-9:
+        s = np.cross(p, d) @ n / (n @ n)
+        return Transform(_turn_z(np.arctan2(n[1], n[0])), (0.0, 0.0, s))
+    if np.hypot(p[0], p[1]) > 1e-9:
+        return Transform(_turn_z(np.arctan2(p[1], p[0])), (0.0, 0.0, p[2]))
+    return Transform()
+
+
+def _turn_z(angle: float) -> np.ndarray:
+    return _snapped(about_axis(np.array(_Z), np.array([angle])))
+
+
+def _canonical(body: Body, parent: Transform, own: Transform) -> Body:
+    """The body in its own moving frame, its joint placed in the parent's."""
+    inertia = congruence(body.inertia.spatial, _transfer(own.inv))
+    start = parent.inv @ body.placement
+    joint = body.joint
+    if not isinstance(joint, _AXIAL):
+        return replace(body, placement=_clean(start), offset=Transform(), inertia=inertia)
+    # at q = 0 the moving frame is on the joint's frame
+    X = start @ body.offset @ own
+    if not isinstance(joint, Revolute):
+        joint = replace(joint, axis=_Z)
+        return replace(body, placement=_clean(X), offset=Transform(), inertia=inertia, joint=joint)
+    R, zero = _split_turn(X.rotation)
+    joint = TurnedRevolute(**_data(joint), zero=zero) if zero else replace(joint, axis=_Z)
+    placement = _clean(Transform(R, X.translation))
+    return replace(body, placement=placement, offset=Transform(), inertia=inertia, joint=joint)
+
+
+def _split_turn(R: np.ndarray) -> tuple[np.ndarray, float]:
+    """R = Rz(a) Rx(b) Rz(zero): the first two together, and the angle of the last."""
+    sine = np.hypot(R[0, 2], R[1, 2])
+    a = np.arctan2(R[0, 2], -R[1, 2]) if sine > 1e-9 else 0.0
+    if a > 0.5 * np.pi + _NEAR or a < -0.5 * np.pi - _NEAR:
+        a, sine = a - np.copysign(np.pi, a), -sine
+    b = np.arctan2(sine, R[2, 2])
+    first = _turn_z(a) @ _snapped(about_axis(np.array([1.0, 0.0, 0.0]), np.array([b])))
+    rest = first.T @ R
+    zero = float(np.arctan2(rest[1, 0], rest[0, 0]))
+    quarter = np.round(zero / (0.5 * np.pi)) * 0.5 * np.pi
+    # quarter turns only permute and flip: they stay in the placement
+    return (R, 0.0) if abs(zero - quarter) < _NEAR else (first, zero)
+
+
+def _data(joint: Joint) -> dict[str, Any]:
+    names = ("armature", "damping", "friction", "lower", "upper", "velocity_limit", "effort_limit")
+    return {name: getattr(joint, name) for name in (*names, "mimic")}
+
+
+def _regrouped(bodies: list[Body]) -> list[Body]:
+    """What the joint cannot tell from a part of the parent moves to the parent; ground swallows."""
+    out = list(bodies)
+    for k in range(len(out) - 1, 0, -1):
+        M = out[k].inertia.spatial
+        moved = _indifferent(out[k].joint, M)
+        out[k] = replace(out[k], inertia=_tidy(_minus(M, moved)))
+        p = out[k].parent
+        if p:
+            felt = congruence(moved, _transfer(out[k].placement))
+            out[p] = replace(out[p], inertia=out[p].inertia.spatial + felt)
+    return out
+
+
+def _indifferent(joint: Joint, M: SpatialInertia) -> SpatialInertia:
+    """The part of an inertia that moves with the parent as well as with the body."""
+    s = 0.5 * (M.J[0, 0] + M.J[1, 1] - M.J[2, 2])
+    none, ring = np.zeros(3), np.diag([s, s, 0.0])
+    if isinstance(joint, Revolute):
+        return SpatialInertia(M.mass, np.array([0.0, 0.0, M.h[2]]), ring)
+    if isinstance(joint, (Prismatic, Translation)):
+        return SpatialInertia(0.0, none, M.J)
+    if isinstance(joint, (Helical, Cylindrical)):
+        return SpatialInertia(0.0, none, ring)
+    if isinstance(joint, (Spherical, Universal)):
+        return SpatialInertia(M.mass, none, np.zeros((3, 3)))
+    return SpatialInertia.zero()
+
+
+def _minus(A: SpatialInertia, B: SpatialInertia) -> SpatialInertia:
+    return SpatialInertia(A.mass - B.mass, A.h - B.h, A.J - B.J)
+
+
+def _tidy(M: SpatialInertia) -> SpatialInertia:
+    """Rounding dust, relative to the body's own numbers, made zero."""
+    J = np.where(np.abs(M.J) < 1e-15 * np.abs(M.J).max(initial=0.0), 0.0, M.J)
+    h = np.where(np.abs(M.h) < 1e-15 * np.abs(M.h).max(initial=0.0), 0.0, M.h)
+    return SpatialInertia(M.mass, h, J)
+
+
+def _clean(X: Transform) -> Transform:
+    p = np.where(np.abs(X.translation) < _NEAR, 0.0, X.translation)
+    return Transform(_snapped(X.rotation), p)
+
+
+def _snapped(R: np.ndarray) -> np.ndarray:
+    """R with the entries that are 0, ±½, ±1 but for rounding made exactly that."""
+    near = np.round(2 * R) / 2
+    return np.where(np.abs(R - near) < _NEAR, near, R)
+
+
+def _transfer(X: Transform) -> ForceTransfer:
+    return ForceTransfer(X.rotation, X.translation)

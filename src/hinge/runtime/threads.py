@@ -1,0 +1,38 @@
+"""A batch shared out over threads; compiled code runs without the interpreter's lock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+
+__all__ = ["in_parallel"]
+
+
+def in_parallel(
+    work: Callable[[int, int], None], size: int, grain: int, threads: int | None, most: int
+) -> None:
+    """work(begin, end) over 0 … size, in parts that begin at multiples of the grain.
+
+    threads: None for as many as there are cores; most: no more than are worth it.
+    """
+    wanted = max(1, min(_cores() if threads is None else threads, most, -(-size // grain)))
+    if wanted == 1:
+        work(0, size)
+        return
+    step = -(-size // (wanted * grain)) * grain
+    parts = [(i, min(i + step, size)) for i in range(0, size, step)]
+    futures = [_pool().submit(work, *part) for part in parts[1:]]
+    work(*parts[0])
+    for future in futures:
+        future.result()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@lru_cache(maxsize=1)
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max_workers=max(2, _cores()), thread_name_prefix="hinge")

@@ -1,0 +1,1 @@
+"""Tracing: from a function of numbers to a graph of operations.  Knows nothing of robots."""
