@@ -1,10 +1,17 @@
 """Test session: after a whole and green run, every `raise` of the library must have run."""
 
+import os
+import tempfile
 from pathlib import Path
 
 import raises
 
 raises.install()
+
+# a cache of kernels for this session alone, which its workers share
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    _CACHE = tempfile.TemporaryDirectory()
+    os.environ["XDG_CACHE_HOME"] = _CACHE.name
 
 
 def pytest_sessionfinish(session, exitstatus):

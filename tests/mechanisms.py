@@ -56,8 +56,8 @@ ROBOTS = {
     "quadruped": zoo.quadruped(),
     "humanoid": zoo.humanoid(),
     "space_arm": zoo.space_arm(4),
-    "tree0": zoo.tree(0),
-    "tree1": zoo.tree(1),
+    "tree0": zoo.tree(0, 12),
+    "tree1": zoo.tree(1, 14),
     "gripper": gripper(),
     "empty": empty(),
 }
@@ -82,6 +82,18 @@ def random_state(robot: hinge.Robot, seed: int) -> State:
         rng.normal(size=robot.nv),
         rng.normal(size=(len(robot.body_names), 6)),
     )
+
+
+class Generic:
+    """A robot whose algorithms run as plain Python: nothing is compiled, nothing checked."""
+
+    def __init__(self, robot: hinge.Robot) -> None:
+        self._robot = robot
+
+    def __getattr__(self, name: str):
+        generic = name in hinge.algorithms.__all__ and name not in ("total_mass", "neutral")
+        own = generic and name != "random_configuration"
+        return getattr(self._robot.alg if own else self._robot, name)
 
 
 def complex_step(fn, h: float = 1e-30):

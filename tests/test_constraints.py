@@ -143,7 +143,7 @@ def test_parallelogram_is_the_pendulum_it_should_be():
 
 
 def test_no_constraints_is_forward_dynamics():
-    robot = zoo.tree(1)
+    robot = zoo.tree(1, 6)
     s = random_state(robot, 1)
     motion = robot.constrained_forward_dynamics(s.q, s.qd, s.qdd, [])
     assert motion.forces.shape == (0,)

@@ -107,7 +107,7 @@ BAD = {
     "reference": (lambda: ARM.jacobian(Z, "tool", "local"), "reference is 'local'; choose"),
     "about": (lambda: ARM.momentum(Z, Z, "base"), "about is 'base'; choose"),
     "quaternion": (
-        lambda: QUADRUPED.mass_matrix(np.zeros(19)),
+        lambda: QUADRUPED.gravity_forces(np.zeros(19)),
         r"q\[3:7\], the quaternion of joint 'trunk_free', is zero",
     ),
     "not a mechanism": (lambda: Robot("panda.urdf"), "needs a Mechanism, got str; .* hinge.load"),
@@ -131,6 +131,10 @@ def test_a_bad_sample_spoils_only_itself():
     assert np.isnan(tau[2]).all() and np.isfinite(tau[[0, 1, 3]]).all()
     q = np.tile(QUADRUPED.neutral(), (2, 1))
     q[0, 3:7] = 0
+    g = QUADRUPED.gravity_forces(q)
+    assert np.isnan(g[0]).all() and np.isfinite(g[1]).all()
+    # also where the result does not depend on what is wrong
+    q[0, 0] = np.inf
     M = QUADRUPED.mass_matrix(q)
     assert np.isnan(M[0]).all() and np.isfinite(M[1]).all()
 

@@ -4,7 +4,16 @@ from . import algorithms, edit, zoo
 from .algorithms.constraints import ConstrainedMotion, LoopConstraint
 from .algorithms.inverse_kinematics import InverseKinematics
 from .builder import MechanismBuilder
-from .errors import ArgumentError, HingeError, ModelError, ModelWarning, SingularError
+from .compiled import compile
+from .derivatives import grad, hessian, jacobian, jvp, vjp
+from .errors import (
+    ArgumentError,
+    HingeError,
+    ModelError,
+    ModelWarning,
+    SingularError,
+    TraceError,
+)
 from .joints import (
     Cylindrical,
     Fixed,
@@ -21,9 +30,11 @@ from .joints import (
 )
 from .mechanism import Body, Frame, Mechanism
 from .robot import Robot, load
+from .runtime.kernel import Kernel
 from .shapes import Shape
 from .simulate import Trajectory, simulate
 from .spatial import Inertia, Transform
+from .trace.functions import atan2, less, maximum, minimum, where
 
 __all__ = [
     "ArgumentError",
@@ -38,6 +49,7 @@ __all__ = [
     "Inertia",
     "InverseKinematics",
     "Joint",
+    "Kernel",
     "LoopConstraint",
     "Mechanism",
     "MechanismBuilder",
@@ -51,14 +63,26 @@ __all__ = [
     "Shape",
     "SingularError",
     "Spherical",
+    "TraceError",
     "Trajectory",
     "Transform",
     "Translation",
     "Universal",
     "algorithms",
+    "atan2",
+    "compile",
     "edit",
+    "grad",
+    "hessian",
+    "jacobian",
+    "jvp",
+    "less",
     "load",
+    "maximum",
+    "minimum",
     "simulate",
+    "vjp",
+    "where",
     "zoo",
 ]
 

@@ -20,7 +20,7 @@ from .rotation import (
     translation_exp,
     translation_log,
 )
-from .small import cos, sin
+from .small import atan2, cos, sin
 
 __all__ = [
     "Cylindrical",
@@ -219,8 +219,7 @@ class Planar(Joint):
         return np.array([p[0], p[1], q[2] + dv[2]])
 
     def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
-        turn = q1[2] - q0[2]
-        turn = turn - 2 * np.pi * np.round(np.real(turn) / (2 * np.pi))
+        turn = atan2(sin(q1[2] - q0[2]), cos(q1[2] - q0[2]))
         R, p = self.pose(q0)
         back = translation_log(np.array([0, 0, turn]), R.T @ (self.pose(q1)[1] - p))
         return np.array([back[0], back[1], turn])

@@ -65,10 +65,13 @@ class Lean:
     mechanism: Mechanism
     frames: tuple[Transform, ...]
 
-    def forces(self, f_ext: Any) -> np.ndarray | None:
+    @classmethod
+    def same(cls, mech: Mechanism) -> Lean:
+        """The mechanism as it is."""
+        return cls(mech, (Transform(),) * len(mech.bodies))
+
+    def forces(self, f_ext: Any) -> np.ndarray:
         """External forces on the original bodies, as forces on the lean ones."""
-        if f_ext is None:
-            return None
         moved = [_transfer(X.inv) @ f for X, f in zip(self.frames[1:], f_ext, strict=True)]
         return np.array(moved).reshape(-1, 6)
 

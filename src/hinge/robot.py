@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,12 +15,14 @@ from . import algorithms
 from .algorithms.constraints import ConstrainedMotion, LoopConstraint
 from .algorithms.inverse_kinematics import InverseKinematics, Task
 from .algorithms.kinematics import Reference
+from .compiled import array_shape, compile, robot_kernel
 from .errors import ArgumentError
 from .load import load_mechanism
 from .mechanism import Mechanism
 from .report import conventions
 from .runtime.call import Argument, evaluate, single
 from .runtime.check import check_choice, check_number, check_pose
+from .runtime.kernel import Kernel
 
 __all__ = ["Robot", "load"]
 
@@ -63,14 +66,18 @@ class Robot:
     a single call and gives NaN for that sample in a batch.
     """
 
-    def __init__(self, mechanism: Mechanism) -> None:
+    def __init__(
+        self, mechanism: Mechanism, dtype: Any = np.float64, threads: int | None = None
+    ) -> None:
+        """dtype: of the arithmetic, float64 or float32; threads: for batches, None: all cores."""
         if not isinstance(mechanism, Mechanism):
             raise ArgumentError(
                 f"Robot needs a Mechanism, got {type(mechanism).__name__}; "
                 f"build one with MechanismBuilder, or use hinge.load for a file"
             )
-        self.mechanism = mechanism
+        self.mechanism, self.dtype, self.threads = mechanism, np.dtype(dtype), threads
         self.alg = Algorithms(mechanism)
+        self._kernels: dict[Any, Kernel] = {}
 
     # what it is
 
@@ -239,34 +246,48 @@ class Robot:
     # dynamics
 
     def inverse_dynamics(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, f_ext: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """τ = M q̈ + C(q, q̇) + g(q) − Σ Jᵀ f_ext: (…, nv)."""
-        return self._call("inverse_dynamics", q=q, qd=qd, qdd=qdd, f_ext=f_ext)
+        return self._call("inverse_dynamics", q=q, qd=qd, qdd=qdd, f_ext=f_ext, out=out)
 
     def forward_dynamics(
-        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, f_ext: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """q̈ = M⁻¹(τ − C(q, q̇) − g(q) + Σ Jᵀ f_ext): (…, nv)."""
-        return self._call("forward_dynamics", q=q, qd=qd, tau=tau, f_ext=f_ext)
+        return self._call("forward_dynamics", q=q, qd=qd, tau=tau, f_ext=f_ext, out=out)
 
-    def mass_matrix(self, q: ArrayLike) -> np.ndarray:
+    def mass_matrix(self, q: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """M(q): (…, nv, nv)."""
-        return self._call("mass_matrix", q=q)
+        return self._call("mass_matrix", q=q, out=out)
 
-    def mass_matrix_inverse(self, q: ArrayLike) -> np.ndarray:
+    def mass_matrix_inverse(self, q: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """M(q)⁻¹, without forming M: (…, nv, nv)."""
-        return self._call("mass_matrix_inverse", q=q)
+        return self._call("mass_matrix_inverse", q=q, out=out)
 
     def bias_forces(
-        self, q: ArrayLike, qd: ArrayLike, f_ext: ArrayLike | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        out: np.ndarray | None = None,
     ) -> np.ndarray:
         """C(q, q̇) + g(q) − Σ Jᵀ f_ext: (…, nv)."""
-        return self._call("bias_forces", q=q, qd=qd, f_ext=f_ext)
+        return self._call("bias_forces", q=q, qd=qd, f_ext=f_ext, out=out)
 
-    def gravity_forces(self, q: ArrayLike) -> np.ndarray:
+    def gravity_forces(self, q: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """g(q), the joint forces that hold the robot still: (…, nv)."""
-        return self._call("gravity_forces", q=q)
+        return self._call("gravity_forces", q=q, out=out)
 
     def constrained_forward_dynamics(
         self,
@@ -278,7 +299,8 @@ class Robot:
     ) -> ConstrainedMotion:
         """q̈ (…, nv) and constraint forces λ (…, rows): M q̈ − Kᵀλ = τ − bias, K q̈ = k."""
         static = {"constraints": tuple(constraints)}
-        return self._call("constrained_forward_dynamics", static, q=q, qd=qd, tau=tau, f_ext=f_ext)
+        name = "constrained_forward_dynamics"
+        return ConstrainedMotion(*self._call(name, static, q=q, qd=qd, tau=tau, f_ext=f_ext))
 
     rnea = inverse_dynamics
     aba = forward_dynamics
@@ -286,10 +308,43 @@ class Robot:
 
     # calling
 
+    def kernel(self, name: str, *arrays: str, **static: Any) -> Kernel:
+        """The compiled algorithm of that name for the named arrays and the other arguments.
+
+        `robot.kernel("inverse_dynamics", "q", "qd", "qdd")`
+        """
+        asked = (name, arrays, tuple(sorted(static.items())))
+        if asked not in self._kernels:
+            self._kernels[asked] = robot_kernel(self.mechanism, *asked, self.dtype, self.threads)
+        return self._kernels[asked]
+
+    def compile(self, fn: Callable[..., Any] | None = None, **shapes: tuple[int, ...]) -> Any:
+        """A function of traced arrays as one fused kernel; also as a decorator.
+
+        The shapes of arguments called q, qd, qdd, tau, dv or f_ext are this robot's; others are
+        scalars unless their shape is given: `robot.compile(fn, gains=(7, 7))`.
+        """
+        if fn is None:
+            return lambda function: self.compile(function, **shapes)
+        names = list(inspect.signature(fn).parameters)
+        given = {n: shapes.get(n, array_shape(self.mechanism, n) or ()) for n in names}
+        return compile(fn, self.dtype, self.threads, **given)
+
     def _call(self, name: str, static: dict[str, Any] | None = None, **arrays: Any) -> Any:
+        out = arrays.pop("out", None)
         given = [self.argument(k, v) for k, v in arrays.items() if v is not None]
-        fn = partial(getattr(self.alg, name), **(static or {}))
-        return evaluate(f"{name} of {self.name!r}", fn, given)
+        kernel = self.kernel(name, *(a.name for a in given), **(static or {}))
+        result = evaluate(f"{name} of {self.name!r}", kernel, given, out)
+        if tuple(a.name for a in given) == _DIRECT.get(name) and name not in self.__dict__:
+            # from now on single calls go straight to machine code, which comes back here if need be
+            fast = kernel.fast(getattr(type(self), name).__get__(self))
+            self.__dict__.update(
+                {name: fast, **{a: fast for a, n in _ALIASES.items() if n == name}}
+            )
+        return result
+
+    def __reduce__(self) -> Any:
+        return Robot, (self.mechanism, self.dtype, self.threads)
 
     def argument(self, name: str, value: Any) -> Argument:
         """What this robot expects of an array of that name, for functions built on robots."""
@@ -314,6 +369,20 @@ class Robot:
         return ""
 
 
+# calls that take nothing but arrays, and which
+_DIRECT = {
+    "inverse_dynamics": ("q", "qd", "qdd"),
+    "forward_dynamics": ("q", "qd", "tau"),
+    "mass_matrix": ("q",),
+    "mass_matrix_inverse": ("q",),
+    "bias_forces": ("q", "qd"),
+    "gravity_forces": ("q",),
+    "poses": ("q",),
+    "center_of_mass": ("q",),
+    "integrate": ("q", "dv"),
+    "difference": ("q0", "q1"),
+}
+_ALIASES = {"rnea": "inverse_dynamics", "aba": "forward_dynamics", "crba": "mass_matrix"}
 _NOUNS = {
     "qd": "joint velocities",
     "qdd": "joint accelerations",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .small import cos, sin, sqrt
+from .small import atan2, cos, sign, sin, sqrt
 
 __all__ = [
     "about_axis",
@@ -161,19 +161,10 @@ def translation_log(w: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def quaternion_log(quat: np.ndarray) -> np.ndarray:
-    """The rotation vector of a quaternion, at most π long; for real and complex numbers."""
-    vector = np.asarray(quat[1:])
-    sine = np.sqrt(vector @ vector + _TINY)
-    sign = -1.0 if np.real(quat[0]) < 0 else 1.0
-    half = _arctan2(sine, sign * quat[0])
-    return 2 * sign * half / sine * vector
-
-
-def _arctan2(y: Any, x: Any) -> Any:
-    """atan2 for y > 0, x ≥ 0 that also takes complex numbers (for complex steps)."""
-    if abs(x) < abs(y):
-        return 0.5 * np.pi - np.arctan(x / y)
-    return np.arctan(y / x)
+    """The rotation vector of a quaternion, at most π long."""
+    w, vector = quat[0], quat[1:]
+    sine, side = sqrt(vector @ vector + _TINY), sign(w)
+    return np.array([2 * side * atan2(sine, side * w) / sine]) * vector
 
 
 def quaternion_from_matrix(R: np.ndarray) -> np.ndarray:

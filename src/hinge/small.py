@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["cos", "inverse_spd", "mirror_lower", "sin", "solve_spd", "sqrt"]
+__all__ = ["atan2", "cos", "inverse_spd", "mirror_lower", "sign", "sin", "solve_spd", "sqrt"]
 
 _NUMBERS = (float, complex, int, np.number)
 
@@ -50,6 +50,26 @@ def cos(x: Any) -> Any:
 def sqrt(x: Any) -> Any:
     """Square root of a scalar or of each entry of an array."""
     return _elementwise("sqrt", x)
+
+
+def atan2(y: Any, x: Any) -> Any:
+    """The angle of the point (x, y); of complex numbers to first order in their imaginary part."""
+    if isinstance(y, _NUMBERS) and isinstance(x, _NUMBERS):
+        if np.iscomplexobj(y) or np.iscomplexobj(x):
+            a, b = np.real(x), np.real(y)
+            slope = (a * np.imag(y) - b * np.imag(x)) / (a * a + b * b)
+            return np.arctan2(b, a) + 1j * slope
+        return np.arctan2(y, x)
+    scalar = x if isinstance(y, _NUMBERS) else y
+    library = sys.modules[type(scalar).__module__.partition(".")[0]]
+    return library.atan2(y, x)
+
+
+def sign(x: Any) -> Any:
+    """1 or −1, by the sign of the real part of a number; 1 at zero."""
+    if isinstance(x, _NUMBERS):
+        return -1.0 if np.real(x) < 0 else 1.0
+    return x.sign()
 
 
 def mirror_lower(A: np.ndarray) -> np.ndarray:

@@ -72,7 +72,7 @@ def test_power_balance(name, seed):
         q, qd = along(robot, s.q, s.qd)(h), s.qd + h * s.qdd
         return robot.alg.kinetic_energy(q, qd) + robot.alg.potential_energy(q)
 
-    V = [robot.frame_velocity(s.q, s.qd, body, "body") for body in robot.body_names]
+    V = [robot.alg.frame_velocity(s.q, s.qd, body, "body") for body in robot.body_names]
     external = sum(f @ v for f, v in zip(s.f_ext, V, strict=True))
     power = np.array([tau @ s.qd, external, s.qdd @ robot.mass_matrix(s.q) @ s.qd])
     scale = max(1.0, np.abs(power).max(initial=0.0))
@@ -87,10 +87,10 @@ def test_momentum_balance(name, seed):
     )
     total = np.zeros(6)
     for body in robot.body_names:
-        X = robot.frame_pose(s.q, body)
+        X = robot.alg.frame_pose(s.q, body)
         inertia = robot.mechanism.bodies[robot.mechanism.body_index(body)].inertia
-        a = robot.frame_acceleration(s.q, s.qd, s.qdd, body)
-        w = robot.frame_velocity(s.q, s.qd, body)[:3]
+        a = robot.alg.frame_acceleration(s.q, s.qd, s.qdd, body)
+        w = robot.alg.frame_velocity(s.q, s.qd, body)[:3]
         R, c = X[:3, :3], X[:3, :3] @ inertia.com
         I = R @ inertia.about_com @ R.T
         force = inertia.mass * (a[3:] + np.cross(a[:3], c) + np.cross(w, np.cross(w, c)))
@@ -112,7 +112,7 @@ def test_external_forces_act_through_the_jacobian(name, seed):
     loaded = robot.bias_forces(s.q, s.qd, s.f_ext) - robot.bias_forces(s.q, s.qd)
     expected = np.zeros(robot.nv)
     for body, f in zip(robot.body_names, s.f_ext, strict=True):
-        expected -= robot.jacobian(s.q, body, "body").T @ f
+        expected -= robot.alg.jacobian(s.q, body, "body").T @ f
     assert_close(
         loaded, expected, 200 * EPS, max(1.0, np.abs(robot.bias_forces(s.q, s.qd)).max(initial=0))
     )

@@ -55,7 +55,7 @@ def test_aligned_velocity_is_the_rate_of_the_pose(name, seed):
 @ON_EVERY_ROBOT
 def test_poses_are_the_frame_poses_of_bodies(name, seed):
     robot, s = ROBOTS[name], random_state(ROBOTS[name], seed)
-    expected = [robot.frame_pose(s.q, body) for body in robot.body_names]
+    expected = [robot.alg.frame_pose(s.q, body) for body in robot.body_names]
     assert_close(robot.poses(s.q), np.array(expected).reshape(-1, 4, 4), 20 * EPS)
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 import hinge
-from mechanisms import State, random_state
+from mechanisms import Generic, State, random_state
 
 TOLERANCE = 1e-10
 
@@ -119,6 +119,21 @@ def _agree(oracle, calls, tolerance: float) -> None:
         got, expected = (unit * getattr(who, name)(*args) for who in (oracle.robot, oracle))
         how = f" {args[-1]}" if isinstance(args[-1], str) else " f_ext" * (np.ndim(args[-1]) == 2)
         assert_agrees(name + how, got, expected, tolerance)
+
+
+def agree_on_kernels(robot: hinge.Robot, s: State, accelerations: bool) -> None:
+    """Compiled forces, mass matrix and, if asked, accelerations against the generic code."""
+    generic = Generic(robot)
+    u = _units(generic, s)
+    calls = [
+        (1 / u, "inverse_dynamics", s.q, s.qd, s.qdd),
+        (1 / np.outer(u, u), "mass_matrix", s.q),
+    ]
+    if accelerations:
+        calls.append((u, "forward_dynamics", s.q, s.qd, u * s.qdd))
+    for unit, name, *args in calls:
+        got, expected = (unit * getattr(who, name)(*args) for who in (robot, generic))
+        assert_agrees(name, got, expected)
 
 
 def agree_on_configurations(oracle, s: State, seed: int, tolerance: float = TOLERANCE) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 import hinge
 from hinge.rotation import from_rpy
+from mechanisms import Generic
 from oracle.pinocchio_bridge import SWAP, PinocchioRobot, pin
 
 GRAVITY = np.array([1.0, 2.0, -9.0])
@@ -123,7 +124,7 @@ def oracle_of(parts: Sequence[Part]) -> PinocchioRobot:
     """Both, tied by name."""
     mimics = {part.joint_name: part.joint.mimic for part in parts if part.joint.mimic}
     followers = {name: (m.joint, m.ratio, m.offset) for name, m in mimics.items()}
-    return PinocchioRobot(robot_of(parts), model_of(parts), followers)
+    return PinocchioRobot(Generic(robot_of(parts)), model_of(parts), followers)
 
 
 def _children(parts: Sequence[Part], parent: int | None) -> list[int]:

@@ -15,12 +15,14 @@ import numpy as np
 import pytest
 
 import hinge
+from mechanisms import Generic
 from oracle.agreement import (
     agree_on_accelerations,
     agree_on_configurations,
     agree_on_energy,
     agree_on_forces,
     agree_on_frame_motion,
+    agree_on_kernels,
     agree_on_poses,
     assert_agrees,
     wild_state,
@@ -103,7 +105,7 @@ def load(name: str, base: str) -> PinocchioRobot:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", hinge.ModelWarning)  # many files have odd inertias
         robot = hinge.load(path, floating_base=base == "floating", package_dirs=[folder()])
-    return PinocchioRobot(robot, model, followers(path))
+    return PinocchioRobot(Generic(robot), model, followers(path))
 
 
 def read_by_pinocchio(name: str, base: str, mimic: bool = False):
@@ -174,12 +176,19 @@ def test_accelerations(name, base, seed):
 @each_state
 def test_what_moves_no_mass_is_refused(name, base, seed):
     """Forward dynamics has no answer; Pinocchio's is NaN."""
+    robot = hinge.Robot(load(name, base).robot.mechanism)
+    s = wild_state(robot, seed)
+    with pytest.raises(hinge.SingularError):
+        robot.forward_dynamics(s.q, s.qd, s.qdd)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_kernels_do_as_the_generic_code_does(name):
+    """Compiled inverse and forward dynamics and mass matrix, in units that give M a unit diagonal."""
+    base = next(b for n, b in reversed(CASES) if n == name)
     oracle = load(name, base)
-    s = wild_state(oracle.robot, seed)
-    with pytest.raises(hinge.SingularError):
-        oracle.robot.forward_dynamics(s.q, s.qd, s.qdd)
-    with pytest.raises(hinge.SingularError):
-        oracle.robot.mass_matrix_inverse(s.q)
+    robot, s = hinge.Robot(oracle.robot.mechanism), wild_state(oracle.robot, 0)
+    agree_on_kernels(robot, s, accelerations=name not in MASSLESS_FINGERS)
 
 
 @each_robot

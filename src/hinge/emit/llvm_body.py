@@ -7,15 +7,17 @@ out of the body keeps LLVM from hoisting and spilling every constant.
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 
 from ..trace.program import Program
 from ..trace.scalar import Node
 from ..trace.schedule import Piece, pieces
+from .layout import Layout
 from .llvm_math import sincos_text
 
-__all__ = ["Flavor", "bodies"]
+__all__ = ["Flavor", "bodies", "constants", "parameters"]
 
 _BINARY = {"add": "fadd contract", "sub": "fsub contract", "mul": "fmul contract", "div": "fdiv"}
 
@@ -51,8 +53,8 @@ class Flavor:
 
     @property
     def name(self) -> str:
-        """How its functions end."""
-        return f"{self.suffix}"
+        """How the names of its functions end."""
+        return self.suffix
 
     @property
     def bytes(self) -> int:
@@ -74,39 +76,56 @@ def _hex(x: float) -> str:
 
 
 def _single(x: float) -> float:
-    return struct.unpack("<f", struct.pack("<f", x))[0]
+    try:
+        return struct.unpack("<f", struct.pack("<f", x))[0]
+    except OverflowError:
+        return math.copysign(math.inf, x)
 
 
-def bodies(program: Program, flavor: Flavor) -> tuple[str, list[str], int]:
+def bodies(layout: Layout, flavor: Flavor) -> tuple[str, list[str], int]:
     """The text of the bodies, their names in order, and the number of workspace slots."""
-    cuts, slots = pieces(program.values)
-    texts, names = [], []
-    for i, piece in enumerate(cuts):
-        names.append(f"body{i}_{flavor.name}")
-        texts.append(_Body(program, flavor, piece, first=i == 0).text(names[-1]))
-    if not cuts:
-        names.append(f"body0_{flavor.name}")
-        texts.append(_Body(program, flavor, Piece((), {}, {}), first=True).text(names[-1]))
+    cuts, slots = pieces(layout.program.values)
+    cuts = cuts or [Piece((), {}, {})]
+    names = [f"body{i}_{flavor.name}" for i in range(len(cuts))]
+    texts = [
+        _Body(layout, flavor, piece).text(name) for piece, name in zip(cuts, names, strict=True)
+    ]
     return "\n".join(texts), names, slots
 
 
 def parameters(program: Program) -> str:
     """The formal parameters of a body, also of everything that calls one."""
     inputs = [f"ptr noalias %in{i}" for i in range(len(program.inputs))]
-    outputs = [f"ptr noalias %out{i}" for i in range(len(program.outputs))]
-    return ", ".join([*inputs, *outputs, "ptr noalias %ws"])
+    return ", ".join([*inputs, "ptr noalias %out", "ptr noalias %ws"])
+
+
+def constants(layout: Layout, f: Flavor, plus: str | None = None) -> list[str]:
+    """Lines that store the values which are constants, with something added if it is asked for."""
+    lines = []
+    for i in range(layout.varying, layout.size):
+        value = f.const(layout.values[i].value)
+        name = f"%{'const' if plus is None else 'again'}{i}"
+        if plus is not None:
+            lines.append(f"  {name} = fadd {f.type} {value}, {plus}")
+            value = name
+        lines.append(f"  {name}_p = getelementptr {f.type}, ptr %out, i64 {i}")
+        lines.append(f"  store {f.type} {value}, ptr {name}_p")
+    return lines
 
 
 class _Body:
     """The text of one piece, line by line."""
 
-    def __init__(self, program: Program, flavor: Flavor, piece: Piece, first: bool) -> None:
-        self.program, self.flavor, self.piece = program, flavor, piece
+    def __init__(self, layout: Layout, flavor: Flavor, piece: Piece) -> None:
+        self.layout, self.flavor, self.piece = layout, flavor, piece
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
         self.fresh = 0
-        self.places = _places(program, piece, first)
-        self.where = _addresses(program.input_sizes)
+        self.where = _addresses(layout.program.input_sizes)
+        self.angles: dict[int, list[Node]] = {}
+        for node in piece.nodes:
+            if node.op in ("sin", "cos"):
+                self.angles.setdefault(node.args[0].id, []).append(node)
 
     def text(self, name: str) -> str:
         for id, slot in self.piece.loads.items():
@@ -115,14 +134,17 @@ class _Body:
             self.operation(node)
             if node.id in self.piece.stores:
                 self.store(node, "%ws", self.piece.stores[node.id])
-            for array, index in self.places.get(node.id, ()):
-                self.store(node, f"%out{array}", index)
-        for node, array, index in self.places.get(-1, ()):
-            self.store(node, f"%out{array}", index)
+            if node.id in self.layout.place:
+                self.store(node, "%out", self.layout.place[node.id])
+        if name.startswith("body0_"):
+            # arguments that are results as they are belong to no piece
+            for i, node in enumerate(self.layout.values):
+                if node.op == "input":
+                    self.store(node, "%out", i)
         body = "\n".join(self.lines)
         return (
-            f"define internal void @{name}({parameters(self.program)}) #0 {{\nentry:\n{body}\n"
-            f"  ret void\n}}\n"
+            f"define internal void @{name}({parameters(self.layout.program)}) #0 {{\nentry:\n"
+            f"{body}\n  ret void\n}}\n"
         )
 
     def new(self) -> str:
@@ -139,12 +161,12 @@ class _Body:
 
     def load(self, base: str, index: int) -> str:
         f = self.flavor
-        return self.line(f"load {f.type}, ptr {self.address(base, index)}, align {_align(f)}")
+        return self.line(f"load {f.type}, ptr {self.address(base, index)}, align {f.bytes}")
 
     def store(self, node: Node, base: str, index: int) -> None:
         f, value = self.flavor, self.operand(node)
         where = self.address(base, index)
-        self.lines.append(f"  store {f.type} {value}, ptr {where}, align {_align(f)}")
+        self.lines.append(f"  store {f.type} {value}, ptr {where}, align {f.bytes}")
 
     def operand(self, node: Node) -> str:
         if node.op == "const":
@@ -189,49 +211,17 @@ class _Body:
         return f"select {f.truth} {truth}, {f.type} {a}, {f.type} {b}"
 
     def sincos(self, node: Node) -> None:
-        """Both of an angle at once; the one not asked for is there if it is needed later."""
-        angle = self.operand(node.args[0])
-        both = {n.op: n for n in self.partners(node)}
-        if any(n.id in self.names for n in both.values()):
+        """Both of an angle at once, when the first of them is met."""
+        if node.id in self.names:
             return
         self.fresh += 1
+        angle = self.operand(node.args[0])
         text, sine, cosine = sincos_text(self.flavor, angle, f"t{self.fresh}")
         self.lines.append(text)
-        for op, value in (("sin", sine), ("cos", cosine)):
-            if op in both:
-                self.names[both[op].id] = value
-
-    def partners(self, node: Node) -> list[Node]:
-        key = node.args[0].id
-        return [n for n in self.angles.get(key, ())]
-
-    @property
-    def angles(self) -> dict[int, list[Node]]:
-        if not hasattr(self, "_angles"):
-            self._angles: dict[int, list[Node]] = {}
-            for n in self.piece.nodes:
-                if n.op in ("sin", "cos"):
-                    self._angles.setdefault(n.args[0].id, []).append(n)
-        return self._angles
-
-
-def _align(f: Flavor) -> int:
-    return f.bytes if f.lanes > 1 else f.bytes
+        for partner in self.angles[node.args[0].id]:
+            self.names[partner.id] = sine if partner.op == "sin" else cosine
 
 
 def _addresses(sizes: list[int]) -> list[tuple[int, int]]:
     """Where each flat input is: which argument, which entry."""
     return [(array, i) for array, size in enumerate(sizes) for i in range(size)]
-
-
-def _places(program: Program, piece: Piece, first: bool) -> dict[int, list]:
-    """Where the nodes of a piece go among the results; under −1 what needs no operation."""
-    mine = {node.id for node in piece.nodes}
-    places: dict[int, list] = {}
-    where = _addresses(program.output_sizes)
-    for node, (array, index) in zip(program.values, where, strict=True):
-        if node.id in mine:
-            places.setdefault(node.id, []).append((array, index))
-        elif first and node.op in ("const", "input"):
-            places.setdefault(-1, []).append((node, array, index))
-    return places

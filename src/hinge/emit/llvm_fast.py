@@ -3,14 +3,16 @@
 `fast` is a METH_FASTCALL | METH_KEYWORDS function.  It looks into the ndarray structs; when every
 argument is exactly what the program expects (an ndarray of the right dtype and shape, C-contiguous
 and aligned), it makes the result arrays, runs the scalar body and returns them.  In any other case,
-and when a result is not finite, it hands the same arguments to the Python callable in `self`,
-which knows what to do or what to say.
+and if the kernel is strict when a result is not finite, it hands the same arguments to the Python
+callable in `self`, which knows what to do or what to say.
 """
 
 from __future__ import annotations
 
 from ..trace.program import Program
-from .llvm_body import Flavor
+from .layout import Layout
+from .llvm_body import Flavor, constants
+from .llvm_tiles import finite_sum
 
 __all__ = ["fast_call"]
 
@@ -19,8 +21,9 @@ _TYPE, _DATA, _ND, _DIMENSIONS, _DESCR, _FLAGS = 8, 16, 24, 32, 56, 64
 _CONTIGUOUS_AND_ALIGNED = 0x101
 
 
-def fast_call(program: Program, f: Flavor, slots: int) -> str:
-    """The text of `fast` and of `single`, which it wraps."""
+def fast_call(layout: Layout, f: Flavor, slots: int, strict: bool) -> str:
+    """The text of `fast`; strict: numbers that are not finite are the slow way's business."""
+    program = layout.program
     kind = "f64" if f.scalar == "double" else "f32"
     lines = [
         f"  %count = icmp eq i64 %nargs, {len(program.inputs)}",
@@ -31,8 +34,15 @@ def fast_call(program: Program, f: Flavor, slots: int) -> str:
     for i, shape in enumerate(program.inputs):
         lines += _check(i, shape, kind)
     lines.append(f"check{len(program.inputs)}:")
-    lines += _results(program, kind)
-    return _DECLARATIONS + _function(lines, program, f, slots)
+    lines += constants(layout, f)
+    arguments = [*(f"ptr %in{i}" for i in range(len(program.inputs))), "ptr %out", "ptr %ws"]
+    lines.append(f"  call void @all_{f.name}({', '.join(arguments)})")
+    if strict:
+        more, total = finite_sum(layout, f)
+        lines += [*more, f"  %finite = fcmp ord {f.type} {total}, {f.const(0.0)}"]
+        lines.append("  br i1 %finite, label %good, label %slow\ngood:")
+    lines += _results(program, kind) + _filled(program, f)
+    return _DECLARATIONS + _function(lines, layout, f, slots)
 
 
 _DECLARATIONS = """
@@ -42,6 +52,7 @@ _DECLARATIONS = """
 declare ptr @hinge_new_array(ptr, i32, ptr, i32, ptr, ptr, i32, i32, ptr)
 declare ptr @hinge_vectorcall(ptr, ptr, i64, ptr)
 declare ptr @hinge_new_tuple(i64)
+declare i32 @hinge_set_item(ptr, i64, ptr)
 declare void @hinge_release(ptr)
 """
 
@@ -100,29 +111,50 @@ def _results(program: Program, kind: str) -> list[str]:
         lines.append(f"fail{i}:")
         lines += [f"  call void @hinge_release(ptr %new{j})" for j in range(i)]
         lines += ["  ret ptr null", f"made{i}:"]
-        lines += _field(f"%out{i}", f"%new{i}", _DATA, "ptr")
+        lines += _field(f"%data{i}", f"%new{i}", _DATA, "ptr")
     return lines
 
 
-def _function(lines: list[str], program: Program, f: Flavor, slots: int) -> str:
-    names = [f"%in{i}" for i in range(len(program.inputs))]
-    names += [f"%out{i}" for i in range(len(program.outputs))]
-    arguments = ", ".join(f"ptr {name}" for name in [*names, "%ws"])
-    release = [f"  call void @hinge_release(ptr %new{i})" for i in range(len(program.outputs))]
-    newline = "\n"
+def _filled(program: Program, f: Flavor) -> list[str]:
+    """Loops that copy the values to the entries of the results."""
+    lines, entry = [], 0
+    for i, size in enumerate(program.output_sizes):
+        index = f"ptr getelementptr (i32, ptr @index, i64 {entry})"
+        lines.append(f"  call void @spread_{f.name}(ptr %out, {index}, ptr %data{i}, i64 {size})")
+        entry += size
+    return lines
+
+
+def _function(lines: list[str], layout: Layout, f: Flavor, slots: int) -> str:
+    program, newline = layout.program, "\n"
+    dimensions = max([len(shape) for shape in program.outputs] + [1])
     return f"""
+define internal void @spread_{f.name}(ptr %out, ptr %index, ptr %data, i64 %n) #1 {{
+entry:
+  br label %head
+head:
+  %j = phi i64 [ 0, %entry ], [ %jn, %more ]
+  %end = icmp eq i64 %j, %n
+  br i1 %end, label %done, label %more
+more:
+  %ip = getelementptr i32, ptr %index, i64 %j
+  %i = load i32, ptr %ip
+  %w = zext i32 %i to i64
+  %p = getelementptr {f.type}, ptr %out, i64 %w
+  %v = load {f.type}, ptr %p
+  %q = getelementptr {f.type}, ptr %data, i64 %j
+  store {f.type} %v, ptr %q
+  %jn = add i64 %j, 1
+  br label %head
+done:
+  ret void
+}}
 define ptr @fast(ptr %self, ptr %args, i64 %nargs, ptr %names) #1 {{
 entry:
   %ws = alloca [{max(slots, 1)} x {f.type}], align 64
-  %shape = alloca [{max([len(s) for s in program.outputs] + [1])} x i64]
+  %out = alloca [{max(layout.size, 1)} x {f.type}], align 64
+  %shape = alloca [{dimensions} x i64]
 {newline.join(lines)}
-  call void @all_{f.name}({arguments})
-{newline.join(_finite(program, f))}
-  br i1 %finite, label %good, label %odd
-odd:
-{newline.join(release)}
-  br label %slow
-good:
 {newline.join(_package(program))}
 slow:
   %other = call ptr @hinge_vectorcall(ptr %self, ptr %args, i64 %nargs, ptr %names)
@@ -131,35 +163,15 @@ slow:
 """
 
 
-def _finite(program: Program, f: Flavor) -> list[str]:
-    """0 · x summed over all results is a number only if all of them are finite."""
-    total, lines = f.const(0.0), []
-    for i, size in enumerate(program.output_sizes):
-        label, step = f"sum{i}", f"%total{i}"
-        lines.append(f"  br label %pre{i}\npre{i}:\n  br label %{label}\n{label}:")
-        lines.append(f"  %j{i} = phi i64 [ 0, %pre{i} ], [ %j{i}n, %more{i} ]")
-        lines.append(f"  {step} = phi {f.type} [ {total}, %pre{i} ], [ {step}n, %more{i} ]")
-        lines.append(f"  %end{i} = icmp eq i64 %j{i}, {size}")
-        lines.append(f"  br i1 %end{i}, label %after{i}, label %more{i}\nmore{i}:")
-        lines.append(f"  %x{i}_p = getelementptr {f.type}, ptr %out{i}, i64 %j{i}")
-        lines.append(f"  %x{i} = load {f.type}, ptr %x{i}_p")
-        lines.append(f"  %x{i}_0 = fmul {f.type} %x{i}, {f.const(0.0)}")
-        lines.append(f"  {step}n = fadd {f.type} {step}, %x{i}_0")
-        lines.append(f"  %j{i}n = add i64 %j{i}, 1")
-        lines.append(f"  br label %{label}\nafter{i}:")
-        total = step
-    lines.append(f"  %finite = fcmp ord {f.type} {total}, {f.const(0.0)}")
-    return lines
-
-
 def _package(program: Program) -> list[str]:
     """One array as it is, several as a tuple."""
     if program.form is None:
         return ["  ret ptr %new0"]
     n = len(program.outputs)
     lines = [f"  %tuple = call ptr @hinge_new_tuple(i64 {n})", "  %none = icmp eq ptr %tuple, null"]
-    lines.append("  br i1 %none, label %odd, label %fill\nfill:")
-    for i in range(n):
-        lines.append(f"  %item{i} = getelementptr i8, ptr %tuple, i64 {24 + 8 * i}")
-        lines.append(f"  store ptr %new{i}, ptr %item{i}")
+    lines.append("  br i1 %none, label %lost, label %fill\nlost:")
+    lines += [f"  call void @hinge_release(ptr %new{i})" for i in range(n)]
+    lines.append("  ret ptr null\nfill:")
+    call = "call i32 @hinge_set_item(ptr %tuple, i64"
+    lines += [f"  %item{i} = {call} {i}, ptr %new{i})" for i in range(n)]
     return [*lines, "  ret ptr %tuple"]

@@ -1,8 +1,8 @@
 """Sine and cosine as LLVM text, for any number of lanes.
 
-Three-part Cody–Waite reduction by π/2, exact products for |x| below 2²⁰ π/2, then fdlibm's
-polynomials on [−π/4, π/4] with the tail of the reduced argument: at most 1.5 ulp.  If any lane is
-larger (or not a number), all lanes go to the C library one by one.
+Cody–Waite reduction by π/2 in three parts (four for float), their products exact for |x| below
+2²⁰ π/2 (2¹² π/2), then fdlibm's polynomials on [−π/4, π/4] with the tail of the reduced argument:
+at most 1.5 ulp.  If any lane is larger (or not a number), all lanes go to the C library one by one.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 __all__ = ["declarations", "sincos_text"]
 
 # the largest argument of the fast path
-_LARGE = {"double": 1.6e6, "float": 1e4}
+_LARGE = {"double": 1.6e6, "float": 6e3}
 
 _REDUCE = {
-    # 2/π, the shift that rounds to a whole number, and three parts of π/2 with trailing zeros
+    # 2/π, the shift that rounds to a whole number, and the parts of π/2, with trailing zeros
     "double": (
         6.36619772367581382433e-01,
         6755399441055744.0,
@@ -26,9 +26,10 @@ _REDUCE = {
     "float": (
         0.63661977236758134,
         12582912.0,
-        1.5703125,
-        4.837512969970703125e-4,
-        7.549789948768648e-8,
+        1.57080078125,
+        -4.453584551811218e-06,
+        -8.706138032721356e-10,
+        6.223371969669989e-14,
     ),
 }
 # coefficients of the kernels, from the highest power down (fdlibm k_sin.c, k_cos.c)
@@ -127,18 +128,22 @@ def _any_large(w: _Lines, x: str, bound: float) -> str:
 def _reduced(w: _Lines, x: str) -> tuple[str, str, str]:
     """x − n π/2 in two parts, and n as bits."""
     f = w.f
-    two_over_pi, shift, p1, p2, p3 = (f.const(c) for c in _REDUCE[f.scalar])
+    two_over_pi, shift, p1, *middle, last = (f.const(c) for c in _REDUCE[f.scalar])
     shifted = w.fma(x, two_over_pi, shift)
     quadrant = w.put(f"bitcast {f.type} {shifted} to {f.bits}")
     n = w.binary("fsub", shifted, shift)
-    # n p1 and n p2 are exact, and so is the first difference
-    r1 = w.binary("fsub", x, w.binary("fmul", n, p1))
-    part = w.binary("fmul", n, p2)
-    r2 = w.binary("fsub", r1, part)
-    lost = w.binary("fsub", w.binary("fsub", r1, r2), part)
-    rest = w.binary("fsub", w.binary("fmul", n, p3), lost)
-    r = w.binary("fsub", r2, rest)
-    tail = w.binary("fsub", w.binary("fsub", r2, r), rest)
+    # all products but the last are exact, and so is the first difference
+    above = w.binary("fsub", x, w.binary("fmul", n, p1))
+    lost = ""
+    for p in middle:
+        part = w.binary("fmul", n, p)
+        r = w.binary("fsub", above, part)
+        more = w.binary("fsub", w.binary("fsub", above, r), part)
+        lost = w.binary("fadd", lost, more) if lost else more
+        above = r
+    rest = w.binary("fsub", w.binary("fmul", n, last), lost)
+    r = w.binary("fsub", above, rest)
+    tail = w.binary("fsub", w.binary("fsub", above, r), rest)
     return r, tail, quadrant
 
 

@@ -1,4 +1,4 @@
-"""Calls from the front door: check every array, broadcast leading shapes, go sample by sample.
+"""Calls from the front door: check every array, broadcast leading shapes, run the kernel.
 
 A call without a leading shape is the checked one: NaN, infinity, a zero quaternion or a singular
 result raise.  In a batch such a sample gives NaN and leaves the others alone.
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, SingularError
+from .kernel import Kernel
 
 __all__ = ["Argument", "broadcast", "evaluate", "single"]
 
@@ -36,25 +37,25 @@ class Argument:
         return self.example.shape
 
 
-def evaluate(where: str, fn: Callable[..., Any], arguments: Sequence[Argument]) -> Any:
-    """fn over the broadcast leading shape of the arguments; a tuple of results stays a tuple.
+def evaluate(where: str, kernel: Kernel, arguments: Sequence[Argument], out: Any = None) -> Any:
+    """The kernel over the broadcast leading shape of the arguments.
 
     where: what is being called on what, for messages, such as "inverse_dynamics of 'panda'".
     """
-    full = broadcast(where, arguments)
+    arrays = broadcast(where, arguments)
     first = arguments[0]
-    lead = full[first.name].shape[: full[first.name].ndim - len(first.shape)]
-    if lead == ():
-        return _one(where, fn, full)
-    samples = [
-        _sample(fn, arguments, {name: x[index] for name, x in full.items()})
-        for index in np.ndindex(*lead)
-    ]
-    pattern = next((s for s in samples if s is not None), None)
-    if pattern is None:
-        with np.errstate(all="ignore"):
-            pattern = fn(**{a.name: a.example for a in arguments})
-    return _like(pattern, lambda get: _stack([get(s) for s in samples], get(pattern), lead))
+    lead = arrays[first.name].shape[: arrays[first.name].ndim - len(first.shape)]
+    results = kernel.results(lead, out)
+    kernel.run_batch(
+        [arrays[a.name].astype(kernel.dtype, copy=False) for a in arguments], results, lead
+    )
+    if lead == () and not all(np.isfinite(result).all() for result in results):
+        raise SingularError(
+            f"{where}: the result is not finite: a joint here moves no inertia at all (a massless "
+            f"tip, a zero inertia about the axis) or a number overflows; give the bodies beyond it "
+            f"mass, or the joint armature"
+        )
+    return tuple(results) if kernel.artifact.several else results[0]
 
 
 def broadcast(where: str, arguments: Sequence[Argument]) -> dict[str, np.ndarray]:
@@ -117,55 +118,9 @@ def _wrong(a: Argument, x: np.ndarray) -> str:
     return a.check(x)
 
 
-def _one(where: str, fn: Callable[..., Any], arrays: dict[str, np.ndarray]) -> Any:
-    with np.errstate(all="ignore"):
-        result = fn(**arrays)
-    if not _finite(result):
-        raise SingularError(
-            f"{where}: the result is not finite: a joint here moves no inertia at all (a massless "
-            f"tip, a zero inertia about the axis) or a number overflows; give the bodies beyond it "
-            f"mass, or the joint armature"
-        )
-    return result
-
-
 def _require_sound(
     where: str, arguments: Sequence[Argument], arrays: dict[str, np.ndarray]
 ) -> None:
     for a in arguments:
         if problem := _wrong(a, arrays[a.name]):
             raise ArgumentError(f"{where}: {problem}")
-
-
-def _sample(
-    fn: Callable[..., Any], arguments: Sequence[Argument], arrays: dict[str, np.ndarray]
-) -> Any:
-    """The result of one sample of a batch, or None where it has none."""
-    if any(_wrong(a, arrays[a.name]) for a in arguments):
-        return None
-    with np.errstate(all="ignore"):
-        result = fn(**arrays)
-    return result if _finite(result) else None
-
-
-def _finite(result: Any) -> bool:
-    parts = result if isinstance(result, tuple) else (result,)
-    return all(np.isfinite(part).all() for part in parts)
-
-
-def _like(pattern: Any, make: Callable[[Callable[[Any], Any]], np.ndarray]) -> Any:
-    """make(get) for the result, or for each field of a named tuple of results."""
-    if not isinstance(pattern, tuple):
-        return make(lambda result: result)
-    fields = [
-        make(lambda result, i=i: None if result is None else result[i]) for i in range(len(pattern))
-    ]
-    return type(pattern)(*fields)
-
-
-def _stack(results: list[Any], pattern: Any, lead: tuple[int, ...]) -> np.ndarray:
-    out = np.full(lead + np.shape(pattern), np.nan)
-    for index, result in zip(np.ndindex(*lead), results, strict=True):
-        if result is not None:
-            out[index] = result
-    return out

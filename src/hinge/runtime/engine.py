@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import importlib
 import sys
 import sysconfig
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Library", "Target", "fast_calls_work", "host"]
+__all__ = [
+    "Library",
+    "Target",
+    "compile_text",
+    "fast_calls_work",
+    "host",
+    "llvm_version",
+]
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,7 @@ def _symbols() -> dict[str, int]:
         "hinge_atan2": math.atan2,
         "hinge_vectorcall": python.PyObject_Vectorcall,
         "hinge_new_tuple": python.PyTuple_New,
+        "hinge_set_item": python.PyTuple_SetItem,
         "hinge_release": python.Py_DecRef,
     }
     table = {name: _address(fn) for name, fn in functions.items()}
@@ -73,12 +83,18 @@ def _address(function: Any) -> int:
 
 def _array_api(index: int) -> int:
     """An entry of NumPy's C interface; its numbering is part of its ABI."""
-    from numpy._core import _multiarray_umath
-
+    core = importlib.import_module("numpy._core._multiarray_umath")
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = ctypes.cast(get(_multiarray_umath._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+    table = ctypes.cast(get(core._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
     return table[index] or 0
+
+
+def llvm_version() -> str:
+    """The version of LLVM and of its wrapper."""
+    import llvmlite
+
+    return f"{llvmlite.__version__} {_llvm().llvm_version_info}"
 
 
 def fast_calls_work() -> bool:
@@ -122,3 +138,26 @@ class Library:
     def address(self, name: str) -> int:
         """Where a function is."""
         return self._engine.get_function_address(name)
+
+    def method(self, name: str, title: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        """A built-in function on the code of that name; `otherwise` is what it falls back on."""
+        definition = _MethodDef(title.encode(), self.address(name), 0x0080 | 0x0002, None)
+        _KEPT.append(definition)
+        new = ctypes.pythonapi.PyCFunction_NewEx
+        new.restype = ctypes.py_object
+        new.argtypes = [ctypes.POINTER(_MethodDef), ctypes.py_object, ctypes.py_object]
+        # a function keeps its module alive: here the library, that is the code
+        return new(ctypes.byref(definition), otherwise, self)
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("method", ctypes.c_void_p),
+        ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    ]
+
+
+# a function object reads its definition even when it is collected
+_KEPT: list[_MethodDef] = []

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..emit.llvm import module_text
+from ..emit.llvm import MOST_FOR_SINGLE, module_text
 from ..errors import ArgumentError
 from ..trace.program import Operations, Program
-from .engine import Library, Target, compile_text, fast_calls_work, host
+from .artifact import Artifact, build, find
+from .engine import Library, Target, fast_calls_work, host
+from .progress import tell_if_long
 from .threads import in_parallel
 
 __all__ = ["Kernel"]
@@ -35,37 +38,70 @@ class Kernel:
 
     def __init__(
         self,
-        program: Program,
-        names: Sequence[str] | None = None,
+        program: Program | Callable[[], Program],
+        name: str = "kernel",
+        names: Sequence[str] = (),
         dtype: Any = np.float64,
         threads: int | None = None,
         target: Target | None = None,
-        otherwise: Callable[..., Any] | None = None,
+        key: str | None = None,
+        strict: bool = False,
     ) -> None:
-        """names: of the arguments, for messages; threads: at most so many, None for all cores.
+        """program: or what makes it, called when no compiled code is found under the key.
 
-        otherwise: called with the arguments of a single call that does not fit, or whose result is
-        not finite; by default the kernel works them out, and lets NaN pass.
+        name, names: of the function and its arguments, for messages.
+        threads: at most so many, None for all cores.
+        strict: a sample with a result that is not finite has NaN in all its results.
         """
-        self.program = program
-        self.names = tuple(names or (f"argument {i + 1}" for i in range(len(program.inputs))))
-        self.dtype = np.dtype(dtype)
+        self.name, self.dtype = name, np.dtype(dtype)
         if self.dtype not in _SCALARS:
             raise ArgumentError(f"dtype is {self.dtype}; kernels come in float64 and float32")
         self.threads = threads
         self.target = host() if target is None else target
-        self._otherwise = self._slow if otherwise is None else otherwise
+        self._scalar, self._strict, self._key = _SCALARS[self.dtype], strict, key
+        self._make, self._names = program, names
+
+    @cached_property
+    def program(self) -> Program:
+        """What is computed, traced if it was not yet."""
+        return self._make if isinstance(self._make, Program) else self._make()
+
+    @cached_property
+    def artifact(self) -> Artifact:
+        """The compiled code, from the cache or made now."""
+        key = self.program.digest if self._key is None else self._key
+        settings = (key, self.target, self._scalar, self._strict)
+        found = find(*settings)
+        if found is None:
+            tell_if_long(f"compiling {self.name}", sum(self.program.ops))
+            found = build(self.program, *settings)
+        return found
 
     @property
     def ops(self) -> Operations:
         """What one sample costs."""
-        return self.program.ops
+        return self.artifact.ops
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The arguments."""
+        count = len(self.artifact.inputs)
+        return tuple(self._names) or tuple(f"argument {i + 1}" for i in range(count))
+
+    def source(self, kind: str = "llvm") -> str:
+        """The code as text: "llvm" or "c"."""
+        if kind == "llvm":
+            lanes = self.target.lanes(self._scalar)
+            return module_text(self.program, lanes, self._scalar, self._strict)
+        if kind == "c":
+            from ..emit.c import c_source
+
+            return c_source(self.program, self._scalar, self._names or None)
+        raise ArgumentError(f"{self.name}: source is {kind!r}; expected 'llvm' or 'c'")
 
     @cached_property
     def _library(self) -> Library:
-        scalar = _SCALARS[self.dtype]
-        text = module_text(self.program, self.target.lanes(scalar), scalar)
-        return Library(compile_text(text, self.target), self.target)
+        return Library(self.artifact.code, self.target)
 
     @cached_property
     def _run(self) -> Any:
@@ -77,34 +113,43 @@ class Kernel:
 
     @cached_property
     def call(self) -> Callable[..., Any]:
-        """The single call: arrays of exactly the expected kind take the short way."""
-        if not fast_calls_work() or self.program.form not in (None, tuple):
-            return self._otherwise
-        return _method(self.program.name, self._library.address("fast"), self._otherwise)
+        """The kernel as a plain function of positional arguments."""
+        return self.fast(self._slow)
+
+    def fast(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+        """A single call that takes the short way with arrays of exactly the expected kind.
+
+        otherwise: what to call with any other arguments, and, if the kernel is strict, when a
+        result is not finite.
+        """
+        if not fast_calls_work() or sum(self.ops) > MOST_FOR_SINGLE:
+            return otherwise
+        return self._library.method("fast", self.name, otherwise)
 
     def __call__(self, *arguments: Any, out: Any = None) -> Any:
-        if out is None and len(arguments) == len(self.program.inputs):
+        if out is None:
             return self.call(*arguments)
         return self._slow(*arguments, out=out)
 
     def _slow(self, *arguments: Any, out: Any = None) -> Any:
         """Any arguments that make sense: other dtypes, strides, leading shapes."""
         arrays, lead = self._checked(arguments)
-        results = self._results(lead, out)
+        results = self.results(lead, out)
         self.run_batch(arrays, results, lead)
-        if self.program.form is None:
-            return results[0]
-        return self.program.form(*results) if self.program.form is not tuple else tuple(results)
+        return tuple(results) if self.artifact.several else results[0]
 
     def _checked(self, arguments: Sequence[Any]) -> tuple[list[np.ndarray], tuple[int, ...]]:
-        name, shapes = self.program.name, self.program.inputs
+        name, shapes = self.name, self.artifact.inputs
         if len(arguments) != len(shapes):
             raise ArgumentError(
                 f"{name} takes {len(shapes)} arrays ({', '.join(self.names)}), got {len(arguments)}"
             )
         arrays, leads = [], []
         for argument, shape, label in zip(arguments, shapes, self.names, strict=True):
-            x = np.asarray(argument)
+            try:
+                x = np.asarray(argument)
+            except ValueError:
+                raise ArgumentError(f"{name}: {label} is ragged; expected {shape}") from None
             if x.dtype.kind not in "fiub":
                 raise ArgumentError(f"{name}: {label} has dtype {x.dtype}; expected real numbers")
             at = x.ndim - len(shape)
@@ -119,51 +164,65 @@ class Kernel:
             told = ", ".join(f"{n} {l}" for n, l in zip(self.names, leads, strict=True))
             raise ArgumentError(f"{name}: leading shapes do not broadcast: {told}") from None
 
-    def _results(self, lead: tuple[int, ...], out: Any) -> list[np.ndarray]:
-        shapes = [lead + shape for shape in self.program.outputs]
+    def results(self, lead: tuple[int, ...], out: Any) -> list[np.ndarray]:
+        """Arrays for the results, or the given ones, checked."""
+        shapes = [lead + shape for shape in self.artifact.outputs]
         if out is None:
             return [np.empty(shape, self.dtype) for shape in shapes]
         given = list(out) if isinstance(out, (tuple, list)) else [out]
         for x, shape in zip(given, shapes, strict=False):
             good = isinstance(x, np.ndarray) and x.dtype == self.dtype and x.shape == shape
-            if not good or not x.flags.c_contiguous or not x.flags.writeable:
+            if not good or not x.flags.carray:
                 raise ArgumentError(
-                    f"{self.program.name}: out is not a writeable C-contiguous {self.dtype} array "
-                    f"of shape {shape}"
+                    f"{self.name}: out is not a writeable, aligned, C-contiguous {self.dtype} "
+                    f"array of shape {shape}"
                 )
         if len(given) != len(shapes):
-            raise ArgumentError(
-                f"{self.program.name}: out has {len(given)} arrays; expected {len(shapes)}"
-            )
+            raise ArgumentError(f"{self.name}: out has {len(given)} arrays; expected {len(shapes)}")
         return given
 
     def run_batch(
         self, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], lead: tuple[int, ...]
     ) -> None:
         """Fill the results, which are contiguous, from arguments that broadcast to `lead`."""
-        size = int(np.prod(lead, dtype=int))
-        rows = [_rows(x, lead, shape) for x, shape in zip(arrays, self.program.inputs, strict=True)]
+        size = _size(lead)
+        safe = [x.copy() if not x.flags.aligned or _in_the_way(x, results) else x for x in arrays]
+        rows = [_rows(x, lead, shape) for x, shape in zip(safe, self.artifact.inputs, strict=True)]
         item = self.dtype.itemsize
         strides = [stride for _, stride in rows]
-        strides += [n * item for n in self.program.output_sizes]
+        strides += [item * _size(shape) for shape in self.artifact.outputs]
         keep = [x for x, _ in rows]
         addresses = [x.ctypes.data for x in (*keep, *results)]
         a, s = np.array(addresses, dtype=np.uintp), np.array(strides, dtype=np.int64)
-        lanes = self.target.lanes(_SCALARS[self.dtype])
+        lanes = self.target.lanes(self._scalar)
 
         def work(begin: int, end: int) -> None:
             scratch = np.empty(self._scratch_bytes + 64, dtype=np.uint8)
             aligned = (scratch.ctypes.data + 63) // 64 * 64
             self._run(a.ctypes.data, s.ctypes.data, begin, end, aligned)
 
-        cost = max(1, sum(self.ops)) + sum(self.program.output_sizes)
+        cost = 1 + sum(self.ops) + sum(map(_size, self.artifact.outputs))
         in_parallel(work, size, lanes, self.threads, most=1 + size * cost // _WORK_PER_THREAD)
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    return math.prod(shape)
+
+
+def _in_the_way(x: np.ndarray, results: Sequence[np.ndarray]) -> bool:
+    """Whether writing a sample of the results could change another sample of an argument."""
+    for out in results:
+        if np.may_share_memory(x, out):
+            same = x.ctypes.data == out.ctypes.data and x.shape == out.shape
+            if not same or not x.flags.c_contiguous:
+                return True
+    return False
 
 
 def _rows(x: np.ndarray, lead: tuple[int, ...], shape: tuple[int, ...]) -> tuple[np.ndarray, int]:
     """An array whose samples are contiguous rows, and the bytes from one to the next."""
     item = x.dtype.itemsize
-    size = int(np.prod(shape, dtype=int))
+    size = _size(shape)
     if x.shape == shape and x.flags.c_contiguous:
         return x, 0
     if x.shape[: x.ndim - len(shape)] != lead:
@@ -180,26 +239,3 @@ def _packed(strides: tuple[int, ...], shape: tuple[int, ...], item: int) -> bool
             return False
         item *= n
     return True
-
-
-class _MethodDef(ctypes.Structure):
-    _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("method", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    ]
-
-
-def _method(name: str, address: int, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-    """A built-in function on the code at an address; `otherwise` is what it falls back on."""
-    definition = _MethodDef(name.encode(), address, 0x0080 | 0x0002, None)
-    _KEPT.append(definition)
-    new = ctypes.pythonapi.PyCFunction_NewEx
-    new.restype = ctypes.py_object
-    new.argtypes = [ctypes.POINTER(_MethodDef), ctypes.py_object, ctypes.c_void_p]
-    return new(ctypes.byref(definition), otherwise, None)
-
-
-# a function object points at its definition for as long as it lives
-_KEPT: list[_MethodDef] = []

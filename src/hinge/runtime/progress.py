@@ -7,10 +7,11 @@ import time
 from collections.abc import Iterable, Iterator, Sized
 from typing import TypeVar
 
-__all__ = ["progress"]
+__all__ = ["progress", "tell_if_long"]
 
 T = TypeVar("T")
 _PATIENCE = 2.0
+_HALF_A_SECOND = 5000
 
 
 def progress(items: Iterable[T], label: str) -> Iterator[T]:
@@ -31,3 +32,9 @@ def progress(items: Iterable[T], label: str) -> Iterator[T]:
             bar.update(task, advance=1, visible=late, refresh=False)
             if late:
                 bar.refresh()
+
+
+def tell_if_long(what: str, operations: int) -> None:
+    """Say on a terminal what is being done, if so many operations take more than half a second."""
+    if operations > _HALF_A_SECOND and sys.stderr.isatty():
+        print(f"{what} ({operations} operations) …", file=sys.stderr)

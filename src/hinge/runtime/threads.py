@@ -23,7 +23,7 @@ def in_parallel(
         return
     step = -(-size // (wanted * grain)) * grain
     parts = [(i, min(i + step, size)) for i in range(0, size, step)]
-    futures = [_pool().submit(work, *part) for part in parts[1:]]
+    futures = [_pool(os.getpid()).submit(work, *part) for part in parts[1:]]
     work(*parts[0])
     for future in futures:
         future.result()
@@ -34,5 +34,6 @@ def _cores() -> int:
 
 
 @lru_cache(maxsize=1)
-def _pool() -> ThreadPoolExecutor:
+def _pool(process: int) -> ThreadPoolExecutor:
+    """The threads of a process: a fork has none of its parent's."""
     return ThreadPoolExecutor(max_workers=max(2, _cores()), thread_name_prefix="hinge")

@@ -36,7 +36,8 @@ ARITY = {
     "less": 2,
     "where": 3,
 }
-COMMUTATIVE = {"add", "mul", "min", "max"}
+# min and max are not: what they make of NaN depends on the order
+COMMUTATIVE = {"add", "mul"}
 
 Number = (int, float, np.integer, np.floating)
 
@@ -110,6 +111,11 @@ class Node:
         """Square root."""
         return self.graph.make("sqrt", self)
 
+    def sign(self) -> Any:
+        """1 or −1; 1 at zero."""
+        negative = self.graph.make("less", self, 0.0)
+        return self.graph.make("where", negative, -1.0, 1.0)
+
     def conjugate(self) -> Any:
         """Traced scalars are real."""
         return self
@@ -175,8 +181,8 @@ class Graph:
         return node
 
     def const(self, value: float) -> Node:
-        """The node of a number."""
-        return self.intern("const", (), float(value))
+        """The node of a number; there is one zero, without a sign."""
+        return self.intern("const", (), float(value) + 0.0)
 
     def make(self, op: str, *args: Any) -> Node:
         """The node of an operation, folded."""

@@ -1,0 +1,157 @@
+"""`python -m bench`: measure, print, and write docs/benchmarks.md and docs/benchmarks.svg."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from .fresh import first_call, import_times
+from .measure import (
+    BATCH,
+    Settings,
+    WrongResultError,
+    batches,
+    peers_of,
+    quantities,
+    scaling,
+    singles,
+)
+from .others import Casadi
+from .peers import cores
+from .report import show, write
+from .results import Results, environment
+from .robots import CASES, Case, make
+
+SECTIONS = ("batch", "threads", "single", "compile", "import")
+_QUICK_ROBOTS = ("panda", "talos", "chain8", "chain32")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure, and how thoroughly."""
+
+    robots: Sequence[str]
+    sections: Sequence[str]
+    quick: bool
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run is worth a page."""
+        whole = set(self.robots) == set(CASES) and set(self.sections) == set(SECTIONS)
+        return whole and not self.quick
+
+    @property
+    def settings(self) -> Settings:
+        """How long each comparison takes."""
+        return Settings(seconds=0.2, turn=0.002) if self.quick else Settings()
+
+    def peers(self, case: Case) -> Sequence[str]:
+        """Who takes part; waiting for gcc is not quick."""
+        return ("pin",) if self.quick and case.name != "panda" else ("pin", "mujoco", *_SLOW)
+
+
+_SLOW = ("casadi", "frax")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark; 1 if a contestant computed something else."""
+    options = _parser().parse_args(arguments)
+    robots = options.robots or (_QUICK_ROBOTS if options.quick else CASES)
+    plan = Plan(robots, options.only or SECTIONS, options.quick)
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    results = Results(*environment())
+    try:
+        with console.status("measuring") as status:
+            for doing in _run(plan, results):
+                status.update(doing)
+                if options.verbose:
+                    console.print(doing, style="dim")
+    except WrongResultError as error:
+        console.print(f"[red]wrong result[/]: {error}")
+        return 1
+    show(results, console)
+    folder = options.out or (Path("docs") if plan.complete else None)
+    if folder:
+        for path in write(results, folder):
+            console.print(f"wrote {path}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="less of everything, in a minute")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, help="sections to run")
+    parser.add_argument("--robots", nargs="+", choices=CASES, help="robots to run on")
+    parser.add_argument("--verbose", action="store_true", help="say what is being measured")
+    parser.add_argument(
+        "--out", type=Path, help="folder of the page; complete runs write to docs, others nowhere"
+    )
+    return parser
+
+
+def _run(plan: Plan, results: Results) -> Iterator[str]:
+    """Measure one thing after the other, saying what is next."""
+    if "import" in plan.sections:
+        yield "imports"
+        results.imports = import_times(3 if plan.quick else 15)
+    if "compile" in plan.sections:
+        yield from _first_calls(plan, results)
+    for name in plan.robots:
+        yield name
+        yield from _contests(plan, results, make(name))
+        # the workspaces of large models are gigabytes
+        gc.collect()
+    if "threads" in plan.sections and cores() > 1:
+        yield from _scaling(plan, results)
+
+
+def _first_calls(plan: Plan, results: Results) -> Iterator[str]:
+    for name in plan.robots:
+        case = make(name)
+        for quantity in ("inverse_dynamics",) if plan.quick else quantities(case):
+            yield f"first call, {name}, {quantity}"
+            repeats = 1 if plan.quick or case.nv > 64 else 5
+            results.first_calls.append(first_call(name, quantity, repeats))
+
+
+def _contests(plan: Plan, results: Results, case: Case) -> Iterator[str]:
+    if not {"batch", "threads", "single"} & set(plan.sections):
+        return
+    peers = peers_of(case, plan.peers(case), results.notes)
+    runs = []
+    if "batch" in plan.sections:
+        runs.append(batches(case, peers, "one thread", plan.settings))
+    if "threads" in plan.sections and cores() > 1:
+        runs.append(batches(case, peers, "all threads", plan.settings))
+    if "single" in plan.sections:
+        runs.append(singles(case, peers, plan.settings))
+    for run in runs:
+        for row in run:
+            results.rows.append(row)
+            ratios = ", ".join(f"{k} {v:.1f}" for k, v in row.ratio.items())
+            yield f"{case.name}, {row.quantity}, {row.kind}: {ratios}"
+    for peer in peers:
+        if isinstance(peer, Casadi):
+            found = {(case.name, q): s for q, s in peer.seconds.items()}
+            results.foreign.update(found)
+
+
+def _scaling(plan: Plan, results: Results) -> Iterator[str]:
+    for name in ("panda", "talos"):
+        if name not in plan.robots:
+            continue
+        for quantity in ("inverse_dynamics", "forward_dynamics"):
+            for batch in (BATCH,) if plan.quick else (BATCH, 65536):
+                yield f"two threads, {name}, {quantity}, {batch}"
+                value = scaling(make(name), quantity, batch, plan.settings)
+                results.scaling[make(name).label, quantity, batch] = value
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,271 @@
+"""The results as tables on the screen, as a page and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import rich.box
+import rich.table
+from rich.console import Console
+
+from .measure import BATCH, TOLERANCE, Row
+from .peers import cores
+from .results import Results, targets
+from .robots import make
+
+__all__ = ["show", "write"]
+
+_PEERS = ("pin", "mujoco", "casadi", "frax")
+_NONE = "–"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Text in rows and columns; note: what the reader must know to read it."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+    def markdown(self) -> str:
+        """As on the page."""
+        lines = [f"## {self.title}", ""]
+        if self.note:
+            lines += [self.note, ""]
+        lines.append("| " + " | ".join(self.columns) + " |")
+        lines.append("|" + "|".join(["---", *["---:"] * (len(self.columns) - 1)]) + "|")
+        lines += ["| " + " | ".join(row) + " |" for row in self.rows]
+        return "\n".join([*lines, ""])
+
+    def rich(self) -> rich.table.Table:
+        """As on the screen."""
+        table = rich.table.Table(title=self.title, box=rich.box.SIMPLE, title_justify="left")
+        for i, column in enumerate(self.columns):
+            table.add_column(column, justify="left" if i == 0 else "right")
+        for row in self.rows:
+            table.add_row(*(_coloured(cell) for cell in row))
+        return table
+
+
+def _coloured(cell: str) -> str:
+    colour = {"met": "green", "not met": "red", "not measured": "yellow"}.get(cell)
+    return f"[{colour}]{cell}[/]" if colour else cell
+
+
+def show(results: Results, console: Console) -> None:
+    """Print everything."""
+    for key, value in results.environment.items():
+        console.print(f"[bold]{key}[/] {value}", highlight=False)
+    for table in _tables(results):
+        console.print(table.rich())
+    for note in _notes(results):
+        console.print(f"· {note}", highlight=False)
+
+
+def write(results: Results, folder: Path) -> list[Path]:
+    """The page and its picture."""
+    folder.mkdir(parents=True, exist_ok=True)
+    page, picture = folder / "benchmarks.md", folder / "benchmarks.svg"
+    page.write_text(_page(results, picture.name))
+    _plot(results, picture)
+    return [page, picture]
+
+
+def _page(results: Results, picture: str) -> str:
+    facts = [f"- {key}: {value}" for key, value in results.environment.items()]
+    parts = [
+        "# Benchmarks\n",
+        "Made by `python -m bench`, from the root of the repository; `--quick` takes a minute.\n",
+        f"![Pinocchio's time over ours]({picture})\n",
+        "\n".join(facts) + "\n",
+        *(table.markdown() for table in _tables(results)),
+        "## What is timed\n",
+        _statements(results),
+        "## Notes\n",
+        "\n".join(f"- {note}" for note in _notes(results)) + "\n",
+    ]
+    return "\n".join(parts)
+
+
+def _tables(results: Results) -> list[Table]:
+    made = [
+        _targets(results),
+        _contest(results, "one thread", f"Batches of {BATCH} on one thread", robots=True),
+        _contest(results, "one thread", "Chains, batches on one thread", robots=False),
+        _contest(results, "all threads", f"Batches on all {cores()} cores"),
+        _contest(results, "single", "One state, one call from Python"),
+        _scaling(results),
+        _first_calls(results),
+        _imports(results),
+    ]
+    return [table for table in made if table.rows]
+
+
+def _targets(results: Results) -> Table:
+    rows = []
+    for t in targets(results):
+        bound = f"{'≥' if t.at_least else '≤'} {_quantity(t.bound, t.unit)}"
+        said = {True: "met", False: "not met", None: "not measured"}[t.met]
+        value = _NONE if t.value is None else _quantity(t.value, t.unit)
+        rows.append([t.what, bound, value, said])
+    note = (
+        "float64, public calls on arrays [B, n]; unless said otherwise one thread, B = "
+        f"{BATCH}. Ratios are those of the tables below."
+    )
+    return Table("Targets", ["target", "aim", "measured", ""], rows, note)
+
+
+def _contest(results: Results, kind: str, title: str, robots: bool | None = None) -> Table:
+    rows = results.of_kind(kind)
+    if robots is not None:
+        rows = [r for r in rows if (r.case.urdf is not None) == robots]
+    present = [p for p in _PEERS if any(p in r.ratio for r in rows)]
+    columns = ["robot", "quantity", "B", "hinge"]
+    for peer in present:
+        columns += [peer, f"× {peer}"]
+    lines = [_contest_row(row, present) for row in rows]
+    note = (
+        "Best time per state; × is a peer's time over ours, the median over rounds in which all "
+        "take turns. "
+        "Difference: the largest of any peer's result or the generic code's from ours."
+    )
+    if kind == "single":
+        lines = [[*line[:2], *line[3:]] for line in lines]
+        columns.remove("B")
+    return Table(title, [*columns, "difference"], lines, note)
+
+
+def _contest_row(row: Row, present: Sequence[str]) -> list[str]:
+    label = f"{row.case.label} (nv {row.case.nv})" if row.case.urdf else row.case.label
+    cells = [label, row.quantity.replace("_", " "), str(row.batch), _time(row.best["hinge"])]
+    for peer in present:
+        there = peer in row.ratio
+        cells += [_time(row.best[peer]), _ratio(row.ratio[peer])] if there else [_NONE] * 2
+    return [*cells, f"{max(row.difference.values(), default=0.0):.0e}"]
+
+
+def _scaling(results: Results) -> Table:
+    rows = [
+        [case, quantity.replace("_", " "), str(batch), f"{value:.2f} ×"]
+        for (case, quantity, batch), value in results.scaling.items()
+    ]
+    note = f"Idle cores before the run: {results.idle:.1f}; two are needed to see a factor of two."
+    return Table("Two threads over one", ["robot", "quantity", "B", "speedup"], rows, note)
+
+
+def _first_calls(results: Results) -> Table:
+    rows = []
+    for c in results.first_calls:
+        counts = [str(c.operations[k]) for k in ("multiplications", "additions")]
+        counts += [str(c.operations[k]) for k in ("divisions", "sincos", "others")]
+        gcc = results.foreign.get((c.case, c.quantity))
+        times = [_time(c.cold), _time(c.cached), _NONE if gcc is None else _time(gcc)]
+        what = [make(c.case).label, c.quantity.replace("_", " ")]
+        rows.append([*what, *counts, *times, f"{c.memory:.0f} MB"])
+    columns = ["robot", "quantity", "×", "+", "÷", "sincos", "other", "cold", "cached"]
+    note = (
+        "Operations of one evaluation. Cold: the first call of a new process with an empty cache, "
+        "loading LLVM, tracing and compiling included; cached: the same in the next process. "
+        "casadi: generating C and compiling it with gcc. Memory: what the cold process grew by."
+    )
+    return Table("First calls", [*columns, "casadi", "memory"], rows, note)
+
+
+def _imports(results: Results) -> Table:
+    rows = [[f"import {name}", _time(t)] for name, t in results.imports.items()]
+    note = "In a new process, the start of the interpreter taken off; llvmlite with numpy."
+    return Table("Imports", ["", "time"], rows, note)
+
+
+def _statements(results: Results) -> str:
+    """Every statement that was timed, once."""
+    lines: dict[str, None] = {}
+    for row in results.rows:
+        how = "one call" if row.kind == "single" else "batch"
+        for name, statement in row.statements.items():
+            lines[f"- {row.quantity.replace('_', ' ')}, {how}, {name}: `{statement}`"] = None
+    return "\n".join(sorted(lines)) + "\n"
+
+
+def _notes(results: Results) -> list[str]:
+    busy = [
+        f"The machine was busy, with {results.idle:.1f} of {cores()} cores idle before the run: "
+        "times are longer than they need be, and threads gain less than they could."
+    ]
+    return [
+        *(busy if results.idle < 0.9 * cores() else []),
+        "Everyone gets the same random states, in the layout it likes best; conversions are not "
+        "timed. Batches write to arrays that exist.",
+        "pin is its wheel, reading the same files; chains have its cheapest joint. Its Data grow "
+        "with the cube of nv, so that it is left out where memory does not suffice.",
+        "mujoco runs without contacts and constraints. A batch of forward dynamics is a rollout "
+        "of one Euler step; it has no batch of the others.",
+        "casadi runs hinge's generic code as SX, generated as C, gcc -O3 -march=native, with its "
+        "arrays bound beforehand; batches are its map.",
+        "frax runs with the settings that it recommends, on one thread, compiled by JAX, with its "
+        "arrays made beforehand.",
+        f"Results must agree to {TOLERANCE:.0e} of the largest entry of a sample, accelerations "
+        "by the forces that cause them; otherwise the run stops.",
+        *sorted(results.notes),
+    ]
+
+
+def _ratio(value: float) -> str:
+    return f"{value:.1f}" if value >= 1 else f"{value:.2f}"
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3)):
+        if seconds < 999.5 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def _quantity(value: float, unit: str) -> str:
+    if unit == "s":
+        return _time(value)
+    return f"{value:.3g} {unit}".strip() if unit else f"{value:.0f}"
+
+
+def _plot(results: Results, path: Path) -> None:
+    """Pinocchio's time over ours: robots as bars, chains as lines."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    rows = [r for r in results.of_kind("one thread") if "pin" in r.ratio]
+    with matplotlib.rc_context({"svg.hashsalt": "hinge", "svg.fonttype": "none"}):
+        figure = Figure(figsize=(10, 3.6), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+        _bars(left, [r for r in rows if r.case.urdf])
+        _lines(right, [r for r in rows if not r.case.urdf])
+        left.set(ylabel="pin's time / ours, one thread", title=f"robots, B = {BATCH}")
+        right.set(xlabel="links", title="chains")
+        figure.savefig(path, metadata={"Date": None})
+
+
+def _bars(axes: Any, rows: Sequence[Row]) -> None:
+    robots = list(dict.fromkeys(r.case.label for r in rows))
+    quantities = list(dict.fromkeys(r.quantity for r in rows))
+    for i, quantity in enumerate(quantities):
+        found = {r.case.label: r.ratio["pin"] for r in rows if r.quantity == quantity}
+        at = [k + 0.27 * (i - 1) for k, name in enumerate(robots) if name in found]
+        values = [found[name] for name in robots if name in found]
+        bars = axes.bar(at, values, 0.25, label=quantity.replace("_", " "))
+        axes.bar_label(bars, fmt="%.0f", fontsize="small")
+    axes.set_xticks(range(len(robots)), robots)
+    axes.grid(axis="y", alpha=0.3)
+    if rows:
+        axes.legend(fontsize="small")
+
+
+def _lines(axes: Any, rows: Sequence[Row]) -> None:
+    for quantity in dict.fromkeys(r.quantity for r in rows):
+        points = sorted((r.case.nv, r.ratio["pin"]) for r in rows if r.quantity == quantity)
+        axes.plot(*zip(*points, strict=True), "o-", label=quantity.replace("_", " "))
+    axes.set_xscale("log", base=2)
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.3)

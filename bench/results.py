@@ -1,0 +1,167 @@
+"""What a run found, and how it compares with what was aimed at."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .fresh import FirstCall
+from .measure import Row
+from .peers import cores
+
+__all__ = ["Results", "Target", "environment", "targets"]
+
+_VERSIONS = ("numpy", "llvmlite", "pin", "mujoco", "casadi", "jax", "frax")
+
+
+@dataclass
+class Results:
+    """Everything that was measured.
+
+    scaling: (robot, quantity, batch) → two threads over one; foreign: (robot, quantity) → seconds
+    that casadi and gcc took.
+    """
+
+    environment: dict[str, str]
+    idle: float
+    rows: list[Row] = field(default_factory=list)
+    first_calls: list[FirstCall] = field(default_factory=list)
+    imports: dict[str, float] = field(default_factory=dict)
+    scaling: dict[tuple[str, str, int], float] = field(default_factory=dict)
+    foreign: dict[tuple[str, str], float] = field(default_factory=dict)
+    notes: set[str] = field(default_factory=set)
+
+    def of_kind(self, kind: str) -> list[Row]:
+        """The comparisons of one kind: "one thread", "all threads" or "single"."""
+        return [row for row in self.rows if row.kind == kind]
+
+    def row(self, kind: str, case: str, quantity: str) -> Row | None:
+        """One comparison, if it was made."""
+        rows = self.of_kind(kind)
+        return next((r for r in rows if (r.case.name, r.quantity) == (case, quantity)), None)
+
+    def first_call(self, case: str, quantity: str) -> FirstCall | None:
+        """The first call of a quantity, if it was measured."""
+        calls = self.first_calls
+        return next((c for c in calls if (c.case, c.quantity) == (case, quantity)), None)
+
+
+@dataclass(frozen=True)
+class Target:
+    """An aim: at least (or at most) so much; value: what was measured, None if it was not."""
+
+    what: str
+    bound: float
+    at_least: bool
+    unit: str
+    value: float | None
+
+    @property
+    def met(self) -> bool | None:
+        """Whether it is reached; None if nothing was measured."""
+        if self.value is None:
+            return None
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+
+_RATIOS = (
+    ("inverse dynamics against rneaInParallel", "one thread", "inverse_dynamics", 35.0, 25.0),
+    ("forward dynamics against abaInParallel", "one thread", "forward_dynamics", 35.0, 26.0),
+    ("mass matrix against a loop of pin.crba", "one thread", "mass_matrix", 40.0, 15.0),
+    ("one call of inverse dynamics against pin.rnea", "single", "inverse_dynamics", 5.0, 4.5),
+)
+
+
+def targets(results: Results) -> list[Target]:
+    """Every aim with what this run has to say about it."""
+    return [*_speed(results), *_starts(results), *_threads(results), *_long_chain(results)]
+
+
+def _speed(results: Results) -> Iterator[Target]:
+    for what, kind, quantity, panda, talos in _RATIOS:
+        for case, label, bound in (("panda", "Panda", panda), ("talos", "Talos", talos)):
+            row = results.row(kind, case, quantity)
+            ratio = row.ratio.get("pin") if row else None
+            yield Target(f"{label}: {what}", bound, True, "×", ratio)
+
+
+def _starts(results: Results) -> Iterator[Target]:
+    for case, label, cold, cached in (
+        ("panda", "Panda", 0.3, 0.030),
+        ("talos", "Talos", 1.0, 0.05),
+    ):
+        call = results.first_call(case, "inverse_dynamics")
+        what = f"{label}: first inverse dynamics of a process,"
+        yield Target(f"{what} nothing cached", cold, False, "s", call and call.cold)
+        yield Target(f"{what} cached", cached, False, "s", call and call.cached)
+    yield Target("import hinge", 0.2, False, "s", results.imports.get("hinge"))
+    panda = results.first_call("panda", "inverse_dynamics")
+    for kind in ("multiplications", "additions"):
+        count = panda and panda.operations[kind]
+        yield Target(f"Panda: inverse dynamics, {kind}", 320, False, "", count)
+
+
+def _threads(results: Results) -> Iterator[Target]:
+    for (case, quantity, batch), value in results.scaling.items():
+        what = f"{case}: two threads over one, {quantity.replace('_', ' ')}, B = {batch}"
+        yield Target(what, 1.7, True, "×", value)
+
+
+def _long_chain(results: Results) -> Iterator[Target]:
+    for quantity, bound in (("inverse_dynamics", 15e-6), ("forward_dynamics", 50e-6)):
+        row = results.row("one thread", "chain1024", quantity)
+        call = results.first_call("chain1024", quantity)
+        what = f"chain of 1024: {quantity.replace('_', ' ')}"
+        yield Target(f"{what}, per state", bound, False, "s", row and row.best["hinge"])
+        yield Target(f"{what}, first call, nothing cached", 1.0, False, "s", call and call.cold)
+
+
+def environment() -> tuple[dict[str, str], float]:
+    """The machine without its name, versions, and how many cores are idle."""
+    idle = _idle_cores()
+    name, width = _processor()
+    facts = {"CPU": f"{name}, {cores()} cores, SIMD {width} bits"}
+    facts["idle before the run"] = f"{idle:.1f} of {os.cpu_count()} cores"
+    facts["Python"] = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    for package in _VERSIONS:
+        try:
+            facts[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            facts[package] = "not installed"
+    return facts, idle
+
+
+def _processor() -> tuple[str, int]:
+    """The model of the CPU, and the bits of its vectors."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return platform.processor() or platform.machine(), 128
+    facts = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+    facts = {key.strip(): value.strip() for key, value in facts.items()}
+    flags = facts.get("flags", "").split()
+    width = 512 if "avx512f" in flags else 256 if "avx2" in flags else 128
+    numbers = ", ".join(f"{k} {facts[k]}" for k in ("cpu family", "model") if k in facts)
+    return f"{facts.get('model name', platform.machine())} ({numbers})", width
+
+
+def _idle_cores(seconds: float = 1.0) -> float:
+    """How many cores had nothing to do for a moment."""
+    try:
+        first = _jiffies()
+        time.sleep(seconds)
+        second = _jiffies()
+    except (OSError, ValueError):
+        return float("nan")
+    total = sum(second) - sum(first)
+    return (second[3] - first[3]) / max(total, 1) * (os.cpu_count() or 1)
+
+
+def _jiffies() -> list[int]:
+    with open("/proc/stat") as lines:
+        return [int(x) for x in lines.readline().split()[1:9]]

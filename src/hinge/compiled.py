@@ -1,0 +1,88 @@
+"""From algorithms and functions to kernels."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import algorithms
+from .errors import ArgumentError
+from .lean import Lean, lean
+from .mechanism import Mechanism
+from .runtime.cache import digest
+from .runtime.kernel import Kernel
+from .trace.program import Program, trace
+
+__all__ = ["array_shape", "compile", "robot_kernel"]
+
+# results that do not depend on the choice of body frames, nor on how inertia is shared
+_JOINT_LEVEL = {
+    "inverse_dynamics",
+    "forward_dynamics",
+    "mass_matrix",
+    "mass_matrix_inverse",
+    "bias_forces",
+    "gravity_forces",
+    "kinetic_energy",
+}
+
+
+def array_shape(mech: Mechanism, name: str) -> tuple[int, ...] | None:
+    """The shape of one sample of an array of that name, None for a name with no meaning."""
+    if name in ("q", "q0", "q1"):
+        return (mech.nq,)
+    if name == "f_ext":
+        return (mech.n_bodies, 6)
+    return (mech.nv,) if name in ("qd", "qdd", "tau", "dv", "u", "v") else None
+
+
+def robot_kernel(
+    mech: Mechanism,
+    name: str,
+    arrays: tuple[str, ...],
+    static: tuple[tuple[str, Any], ...],
+    dtype: Any = np.float64,
+    threads: int | None = None,
+) -> Kernel:
+    """The named algorithm on a mechanism, compiled; arrays in order, other arguments fixed."""
+    shapes = [array_shape(mech, a) or () for a in arrays]
+
+    def make() -> Program:
+        form = lean(mech) if name in _JOINT_LEVEL else Lean.same(mech)
+
+        def fn(*values: Any) -> Any:
+            given = dict(zip(arrays, values, strict=True))
+            if "f_ext" in given:
+                given["f_ext"] = form.forces(given["f_ext"])
+            return getattr(algorithms, name)(form.mechanism, **given, **dict(static))
+
+        return trace(fn, shapes, name)
+
+    key = digest(pickle.dumps(mech), name, repr(arrays), repr(static))
+    title = f"{name} of {mech.name!r}"
+    return Kernel(make, title, arrays, dtype, threads, key=key, strict=True)
+
+
+def compile(
+    fn: Callable[..., Any],
+    dtype: Any = np.float64,
+    threads: int | None = None,
+    **shapes: tuple[int, ...],
+) -> Kernel:
+    """A function of arrays, given the shape of each argument, as one fused kernel.
+
+    norm = hinge.compile(lambda x: np.sqrt(x @ x), x=(3,))
+    """
+    names = list(inspect.signature(fn).parameters)
+    title = getattr(fn, "__name__", "kernel")
+    if sorted(names) != sorted(shapes):
+        raise ArgumentError(
+            f"compile {title}: it takes {', '.join(names) or 'nothing'}; give the shape of each, "
+            f"got {', '.join(shapes) or 'none'}"
+        )
+    program = trace(fn, [tuple(shapes[n]) for n in names], title)
+    return Kernel(program, title, names, dtype, threads)

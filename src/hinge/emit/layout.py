@@ -1,0 +1,46 @@
+"""Where the results of a program go: each distinct value once, and an index of the entries."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from ..trace.program import Program
+from ..trace.scalar import Node
+
+__all__ = ["Layout"]
+
+
+class Layout:
+    """The distinct results of a program: those that vary first, then the constants.
+
+    index: for every entry of every result in turn, the number of its value.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    @cached_property
+    def values(self) -> list[Node]:
+        """The distinct values in order."""
+        distinct = list({node.id: node for node in self.program.values}.values())
+        return sorted(distinct, key=lambda node: node.op == "const")
+
+    @property
+    def size(self) -> int:
+        """How many distinct values there are."""
+        return len(self.values)
+
+    @property
+    def varying(self) -> int:
+        """How many of them depend on the arguments."""
+        return sum(node.op != "const" for node in self.values)
+
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """The number of each node's value."""
+        return {node.id: i for i, node in enumerate(self.values)}
+
+    @property
+    def index(self) -> list[int]:
+        """For every entry of every result, the number of its value."""
+        return [self.place[node.id] for node in self.program.values]

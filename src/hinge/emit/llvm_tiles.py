@@ -1,0 +1,219 @@
+"""Tiles: rows [sample][entry] to vectors over the samples and back, 8 × 8 (16 × 16) at a time.
+
+Samples past the end of a batch are clamped to its last one, which is then computed, and written,
+several times: nothing is read or written out of bounds.
+"""
+
+from __future__ import annotations
+
+from .layout import Layout
+from .llvm_body import Flavor
+
+__all__ = ["finite_sum", "sums", "tiles"]
+
+
+def tiles(f: Flavor) -> str:
+    """`pack`, `unpack` and the transposition they share."""
+    return "\n".join([_pack(f), _unpack(f), _transpose(f)])
+
+
+def finite_sum(layout: Layout, f: Flavor) -> tuple[list[str], str]:
+    """Lines that sum 0 · x over all arguments and values: a number only if all are finite."""
+    arrays = [(f"in{i}", size) for i, size in enumerate(layout.program.input_sizes)]
+    lines, total = [], f.const(0.0)
+    for name, size in [*arrays, ("out", layout.varying)]:
+        call = f"call {f.type} @sum_{f.name}(ptr %{name}, i64 {size}, {f.type} {total})"
+        lines.append(f"  %total_{name} = {call}")
+        total = f"%total_{name}"
+    return lines, total
+
+
+def sums(f: Flavor) -> str:
+    """Two loops over n values: the sum of 0 · x, and that sum added to all of them."""
+    t = f.type
+    return f"""define internal {t} @sum_{f.name}(ptr %x, i64 %n, {t} %start) #1 {{
+entry:
+  br label %head
+head:
+  %j = phi i64 [ 0, %entry ], [ %jn, %more ]
+  %s = phi {t} [ %start, %entry ], [ %sn, %more ]
+  %end = icmp eq i64 %j, %n
+  br i1 %end, label %done, label %more
+more:
+  %p = getelementptr {t}, ptr %x, i64 %j
+  %v = load {t}, ptr %p
+  %z = fmul {t} %v, {f.const(0.0)}
+  %sn = fadd {t} %s, %z
+  %jn = add i64 %j, 1
+  br label %head
+done:
+  ret {t} %s
+}}
+define internal void @add_{f.name}(ptr %x, i64 %n, {t} %a) #1 {{
+entry:
+  br label %head
+head:
+  %j = phi i64 [ 0, %entry ], [ %jn, %more ]
+  %end = icmp eq i64 %j, %n
+  br i1 %end, label %done, label %more
+more:
+  %p = getelementptr {t}, ptr %x, i64 %j
+  %v = load {t}, ptr %p
+  %s = fadd {t} %v, %a
+  store {t} %s, ptr %p
+  %jn = add i64 %j, 1
+  br label %head
+done:
+  ret void
+}}
+"""
+
+
+def _rows(f: Flavor) -> str:
+    """The address of every sample of a tile, those past the end clamped to the last."""
+    lines = ["  %last = sub i64 %end, 1"]
+    for l in range(f.lanes):
+        lines.append(f"  %i{l} = add i64 %b, {l}")
+        lines.append(f"  %c{l} = call i64 @llvm.smin.i64(i64 %i{l}, i64 %last)")
+        lines.append(f"  %o{l} = mul i64 %c{l}, %stride")
+        lines.append(f"  %row{l} = getelementptr i8, ptr %base, i64 %o{l}")
+    return "\n".join(lines)
+
+
+def _pack(f: Flavor) -> str:
+    """Rows of n entries into n vectors over the samples: full blocks, then a masked one."""
+    n, t, word = f.lanes, f.type, f.bytes // f.lanes
+    full = [f"  %p{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
+    full += [f"  %r{l} = load {t}, ptr %p{l}, align {word}" for l in range(n)]
+    full += _call_transpose(f, "r", "t")
+    for k in range(n):
+        full.append(f"  %q{k} = getelementptr {t}, ptr %tile0, i64 {k}")
+        full.append(f"  store {t} %t{k}, ptr %q{k}, align {f.bytes}")
+    masked = [f"  %mp{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
+    call = f"call {t} @llvm.masked.load.{f.suffix}.p0(ptr"
+    masked += [
+        f"  %mr{l} = {call} %mp{l}, i32 {word}, {f.truth} %mask, {t} zeroinitializer)"
+        for l in range(n)
+    ]
+    masked += _call_transpose(f, "mr", "mt")
+    blocks = []
+    for k in range(n):
+        blocks.append(f"  %left{k} = icmp slt i64 {k}, %rest")
+        blocks.append(f"  br i1 %left{k}, label %put{k}, label %done\nput{k}:")
+        blocks.append(f"  %mq{k} = getelementptr {t}, ptr %tile0, i64 {k}")
+        blocks.append(f"  store {t} %mt{k}, ptr %mq{k}, align {f.bytes}")
+    return _loop(f, "pack", full, [*masked, *blocks])
+
+
+def _unpack(f: Flavor) -> str:
+    """Vectors over the samples into rows of n entries; the index says which vector is which."""
+    n, t, word = f.lanes, f.type, f.bytes // f.lanes
+    full = []
+    for k in range(n):
+        full += _indexed(f, k, f"%jk{k}", "", [f"  %jk{k} = add i64 %j, {k}"])
+    full += _call_transpose(f, "t", "r")
+    full += [f"  %p{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
+    full += [f"  store {t} %r{l}, ptr %p{l}, align {word}" for l in range(n)]
+    masked = []
+    for k in range(n):
+        # past the last entry the first is read again: the mask keeps it from being written
+        choose = [f"  %left{k} = icmp slt i64 {k}, %rest"]
+        choose.append(f"  %k{k} = select i1 %left{k}, i64 {k}, i64 0")
+        choose.append(f"  %mjk{k} = add i64 %j, %k{k}")
+        masked += _indexed(f, k, f"%mjk{k}", "m", choose)
+    masked += _call_transpose(f, "mt", "mr")
+    masked += [f"  %mp{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
+    call = f"call void @llvm.masked.store.{f.suffix}.p0({t}"
+    masked += [f"  {call} %mr{l}, ptr %mp{l}, i32 {word}, {f.truth} %mask)" for l in range(n)]
+    return _loop(f, "unpack", full, masked, ", ptr %index")
+
+
+def _indexed(f: Flavor, k: int, entry: str, prefix: str, before: list[str]) -> list[str]:
+    """Load the vector that the index names for an entry."""
+    return [
+        *before,
+        f"  %{prefix}n{k} = getelementptr i32, ptr %index, i64 {entry}",
+        f"  %{prefix}i{k}_ = load i32, ptr %{prefix}n{k}",
+        f"  %{prefix}w{k} = zext i32 %{prefix}i{k}_ to i64",
+        f"  %{prefix}q{k} = getelementptr {f.type}, ptr %tile, i64 %{prefix}w{k}",
+        f"  %{prefix}t{k} = load {f.type}, ptr %{prefix}q{k}, align {f.bytes}",
+    ]
+
+
+def _loop(f: Flavor, name: str, full: list[str], masked: list[str], extra: str = "") -> str:
+    """A function over blocks of entries: whole ones in a loop, then the rest under a mask."""
+    n, newline = f.lanes, "\n"
+    signature = "ptr %base, i64 %stride, i64 %b, i64 %end, ptr noalias %tile, i64 %n" + extra
+    steps = ", ".join(f"i64 {k}" for k in range(n))
+    return f"""define internal void @{name}_{f.name}({signature}) noinline #1 {{
+entry:
+{_rows(f)}
+  br label %head
+head:
+  %j = phi i64 [ 0, %entry ], [ %jn, %full ]
+  %tile0 = getelementptr {f.type}, ptr %tile, i64 %j
+  %jn = add i64 %j, {n}
+  %whole = icmp sle i64 %jn, %n
+  br i1 %whole, label %full, label %part
+full:
+{newline.join(full)}
+  br label %head
+part:
+  %rest = sub i64 %n, %j
+  %any = icmp sgt i64 %rest, 0
+  br i1 %any, label %mask_it, label %done
+mask_it:
+  %r0_ = insertelement <{n} x i64> poison, i64 %rest, i32 0
+  %rs = shufflevector <{n} x i64> %r0_, <{n} x i64> poison, <{n} x i32> zeroinitializer
+  %mask = icmp slt <{n} x i64> <{steps}>, %rs
+{newline.join(masked)}
+  br label %done
+done:
+  ret void
+}}
+"""
+
+
+def _call_transpose(f: Flavor, source: str, target: str) -> list[str]:
+    """Lines that name the columns of a block whose rows have names."""
+    struct = f"{{ {', '.join([f.type] * f.lanes)} }}"
+    rows = ", ".join(f"{f.type} %{source}{i}" for i in range(f.lanes))
+    lines = [f"  %{target}_all = call {struct} @transpose_{f.name}({rows})"]
+    return lines + [
+        f"  %{target}{k} = extractvalue {struct} %{target}_all, {k}" for k in range(f.lanes)
+    ]
+
+
+def _transpose(f: Flavor) -> str:
+    """Butterflies: at each level, halves of pairs of rows are exchanged."""
+    n, t = f.lanes, f.type
+    struct = f"{{ {', '.join([t] * n)} }}"
+    lines, names = [], [f"%x{i}" for i in range(n)]
+    half = 1
+    while half < n:
+        new = list(names)
+        for i in range(n):
+            if i & half:
+                continue
+            j = i | half
+            low = [c if not c & half else n + (c & ~half) for c in range(n)]
+            high = [(c | half) if not c & half else n + c for c in range(n)]
+            for row, picks in ((i, low), (j, high)):
+                name = f"%s{half}_{row}"
+                mask = ", ".join(f"i32 {p}" for p in picks)
+                pair = f"{t} {names[i]}, {t} {names[j]}"
+                lines.append(f"  {name} = shufflevector {pair}, <{n} x i32> <{mask}>")
+                new[row] = name
+        names = new
+        half *= 2
+    value = "poison"
+    for k, name in enumerate(names):
+        lines.append(f"  %z{k} = insertvalue {struct} {value}, {t} {name}, {k}")
+        value = f"%z{k}"
+    rows = ", ".join(f"{t} %x{i}" for i in range(n))
+    body = "\n".join(lines)
+    masked = f"""declare {t} @llvm.masked.load.{f.suffix}.p0(ptr, i32, {f.truth}, {t})
+declare void @llvm.masked.store.{f.suffix}.p0({t}, ptr, i32, {f.truth})
+"""
+    head = f"define internal {struct} @transpose_{f.name}({rows}) alwaysinline #1"
+    return f"{masked}{head} {{\n{body}\n  ret {struct} {value}\n}}\n"

@@ -1,0 +1,72 @@
+"""What compiling leaves: object code, and the signature that is needed to call it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from ..emit.llvm import module_text
+from ..trace.program import Operations, Program
+from . import cache
+from .engine import Target, compile_text, llvm_version
+
+__all__ = ["Artifact", "build", "find", "source_stamp"]
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """Object code of one program for one CPU."""
+
+    inputs: tuple[tuple[int, ...], ...]
+    outputs: tuple[tuple[int, ...], ...]
+    several: bool
+    ops: Operations
+    code: bytes
+
+    def packed(self) -> bytes:
+        """As bytes for the cache."""
+        head = json.dumps([self.inputs, self.outputs, self.several, self.ops]).encode()
+        return len(head).to_bytes(8, "little") + head + self.code
+
+    @classmethod
+    def unpacked(cls, data: bytes) -> Artifact:
+        """From bytes of the cache, whose digest fits: they are ours."""
+        size = int.from_bytes(data[:8], "little")
+        inputs, outputs, several, ops = json.loads(data[8 : 8 + size])
+        shapes = [tuple(map(tuple, group)) for group in (inputs, outputs)]
+        return cls(shapes[0], shapes[1], several, Operations(*ops), data[8 + size :])
+
+
+def full_key(key: str, target: Target, scalar: str, strict: bool) -> str:
+    """The key of a program with all else that its code depends on."""
+    kind = f"{scalar} {strict} {target.vector_bits}"
+    return cache.digest(key, kind, target.cpu, target.features, llvm_version(), source_stamp())
+
+
+def find(key: str, target: Target, scalar: str, strict: bool) -> Artifact | None:
+    """The code in the cache, if it is there."""
+    data = cache.load(full_key(key, target, scalar, strict))
+    return None if data is None else Artifact.unpacked(data)
+
+
+def build(program: Program, key: str, target: Target, scalar: str, strict: bool) -> Artifact:
+    """Compile, and keep the result."""
+    text = module_text(program, target.lanes(scalar), scalar, strict)
+    several = program.form is not None
+    code = compile_text(text, target)
+    artifact = Artifact(program.inputs, program.outputs, several, program.ops, code)
+    cache.store(full_key(key, target, scalar, strict), artifact.packed())
+    return artifact
+
+
+@lru_cache(maxsize=1)
+def source_stamp() -> str:
+    """Changes whenever a file of this package does."""
+    root = Path(__file__).parent.parent
+    marks = []
+    for path in sorted(root.rglob("*.py")):
+        status = path.stat()
+        marks.append(f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}")
+    return "\n".join(marks)

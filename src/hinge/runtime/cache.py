@@ -1,0 +1,111 @@
+"""Compiled code kept on disk: in the user's cache folder, for this user's eyes only.
+
+A file is used only if the folder and the file belong to this user, nobody else can write them, and
+the digest in its head fits what follows; anything else is ignored, as if it were not there.  Files
+are written aside and renamed, so readers and writers never meet.  Without a usable folder (no home,
+read-only) nothing is kept, and everything still works.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+__all__ = ["clear", "digest", "folder", "info", "load", "store"]
+
+_MAGIC = b"hinge-kernel-1\n"
+
+
+def digest(*parts: str | bytes) -> str:
+    """A key made of everything that the code depends on."""
+    h = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        h.update(len(data).to_bytes(8, "little"))
+        h.update(data)
+    return h.hexdigest()
+
+
+def folder() -> Path | None:
+    """The cache folder, made if need be; None if there is none that can be trusted."""
+    try:
+        path = _place()
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return path if _is_ours(os.stat(path)) and path.is_dir() else None
+    except (OSError, RuntimeError):
+        return None
+
+
+def _place() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "hinge/cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library/Caches/hinge"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hinge"
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    """Whether the owner is this user and nobody else may write."""
+    if not hasattr(os, "getuid"):
+        return True
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def load(key: str) -> bytes | None:
+    """What was stored under the key, if it is there and sound."""
+    place = folder()
+    if place is None:
+        return None
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        with open(place / key, "rb", opener=lambda path, _: os.open(path, flags)) as file:
+            if not _is_ours(os.fstat(file.fileno())):
+                return None
+            data = file.read()
+    except OSError:
+        return None
+    head = len(_MAGIC)
+    expected, payload = data[head : head + 32], data[head + 32 :]
+    if not data.startswith(_MAGIC) or hashlib.sha256(payload).digest() != expected:
+        return None
+    return payload
+
+
+def store(key: str, payload: bytes) -> None:
+    """Keep the payload under the key, if that is possible."""
+    place = folder()
+    if place is None:
+        return
+    try:
+        handle, temporary = tempfile.mkstemp(dir=place, prefix=".new-")
+    except OSError:
+        return
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
+        os.replace(temporary, place / key)
+    except OSError:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def info() -> tuple[Path | None, int, int]:
+    """Where the cache is, how many kernels it has, and how many bytes."""
+    place = folder()
+    files = _files(place)
+    return place, len(files), sum(f.stat().st_size for f in files)
+
+
+def clear() -> int:
+    """Throw everything away; how many files that were."""
+    files = _files(folder())
+    for file in files:
+        file.unlink(missing_ok=True)
+    return len(files)
+
+
+def _files(place: Path | None) -> list[Path]:
+    return [f for f in place.iterdir() if f.is_file()] if place else []
