@@ -24,6 +24,8 @@ LAYERS = [
     ["edit", "algorithms", "load", "trace"],
     ["emit"],
     ["report", "runtime"],
+    ["derivatives"],
+    ["compiled"],
     ["robot"],
     ["simulate", "plotting", "zoo"],
     ["cli"],

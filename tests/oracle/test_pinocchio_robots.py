@@ -184,7 +184,7 @@ def test_what_moves_no_mass_is_refused(name, base, seed):
 
 @pytest.mark.parametrize("name", ROBOTS)
 def test_kernels_do_as_the_generic_code_does(name):
-    """Compiled inverse and forward dynamics and mass matrix, in units that give M a unit diagonal."""
+    """Inverse and forward dynamics and mass matrix, in units that give M a unit diagonal."""
     base = next(b for n, b in reversed(CASES) if n == name)
     oracle = load(name, base)
     robot, s = hinge.Robot(oracle.robot.mechanism), wild_state(oracle.robot, 0)

@@ -80,27 +80,8 @@ def _run(layout: Layout, f: Flavor, strict: bool) -> str:
     arrays: the addresses of all arguments, then of all results; strides: bytes from a sample to the
     next; entries of a sample are contiguous.  scratch: aligned to 64 bytes.
     """
-    program = layout.program
-    head, packs, unpacks, offset, entry = [], [], [], 0, 0
-    sizes = program.input_sizes + program.output_sizes
-    for i, size in enumerate(sizes):
-        head.append(f"  %pa{i} = getelementptr ptr, ptr %arrays, i64 {i}")
-        head.append(f"  %a{i} = load ptr, ptr %pa{i}")
-        head.append(f"  %ps{i} = getelementptr i64, ptr %strides, i64 {i}")
-        head.append(f"  %s{i} = load i64, ptr %ps{i}")
-        rows = f"(ptr %a{i}, i64 %s{i}, i64 %b, i64 %end"
-        if i < len(program.inputs):
-            head.append(f"  %in{i} = getelementptr i8, ptr %scratch, i64 {offset * f.bytes}")
-            packs.append(f"  call void @pack_{f.name}{rows}, ptr %in{i}, i64 {size})")
-            offset += size
-        else:
-            index = f"ptr getelementptr (i32, ptr @index, i64 {entry})"
-            unpacks.append(f"  call void @unpack_{f.name}{rows}, ptr %out, i64 {size}, {index})")
-            entry += size
-    head.append(f"  %out = getelementptr i8, ptr %scratch, i64 {offset * f.bytes}")
-    head.append(f"  %ws = getelementptr i8, ptr %scratch, i64 {(offset + layout.size) * f.bytes}")
-    head += constants(layout, f)
-    names = [*(f"ptr %in{i}" for i in range(len(program.inputs))), "ptr %out", "ptr %ws"]
+    head, packs, unpacks = _tile_steps(layout, f)
+    names = [*(f"ptr %in{i}" for i in range(len(layout.program.inputs))), "ptr %out", "ptr %ws"]
     if strict:
         unpacks = _spoiling(layout, f) + unpacks
     newline = "\n"
@@ -121,6 +102,29 @@ done:
   ret void
 }}
 """
+
+
+def _tile_steps(layout: Layout, f: Flavor) -> tuple[list[str], list[str], list[str]]:
+    """Lines before the loop, and in it before and after the bodies."""
+    program = layout.program
+    head, packs, unpacks, offset, entry = [], [], [], 0, 0
+    for i, size in enumerate(program.input_sizes + program.output_sizes):
+        head.append(f"  %pa{i} = getelementptr ptr, ptr %arrays, i64 {i}")
+        head.append(f"  %a{i} = load ptr, ptr %pa{i}")
+        head.append(f"  %ps{i} = getelementptr i64, ptr %strides, i64 {i}")
+        head.append(f"  %s{i} = load i64, ptr %ps{i}")
+        rows = f"(ptr %a{i}, i64 %s{i}, i64 %b, i64 %end"
+        if i < len(program.inputs):
+            head.append(f"  %in{i} = getelementptr i8, ptr %scratch, i64 {offset * f.bytes}")
+            packs.append(f"  call void @pack_{f.name}{rows}, ptr %in{i}, i64 {size})")
+            offset += size
+        else:
+            index = f"ptr getelementptr (i32, ptr @index, i64 {entry})"
+            unpacks.append(f"  call void @unpack_{f.name}{rows}, ptr %out, i64 {size}, {index})")
+            entry += size
+    head.append(f"  %out = getelementptr i8, ptr %scratch, i64 {offset * f.bytes}")
+    head.append(f"  %ws = getelementptr i8, ptr %scratch, i64 {(offset + layout.size) * f.bytes}")
+    return head + constants(layout, f), packs, unpacks
 
 
 def _spoiling(layout: Layout, f: Flavor) -> list[str]:
