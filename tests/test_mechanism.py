@@ -105,6 +105,8 @@ def test_bad_mechanisms_are_refused(case):
 
 
 def test_bad_shapes_of_values_are_refused():
+    with pytest.raises(TypeError, match="an inertia is a SpatialInertia or a"):
+        hinge.spatial.congruence("heavy", None)
     with pytest.raises(ValueError, match="3×3 rotation"):
         Transform(np.eye(2))
     with pytest.raises(ValueError, match="com of 3 numbers"):

@@ -248,30 +248,33 @@ def _welded(body: Body, link: _Link, X: Transform) -> Body:
 def _resolve_mimics(name: str, bodies: list[Body]) -> list[Body]:
     """Let every follower follow a joint that leads, through any chain of followers."""
     joints = {b.joint_name: b.joint for b in bodies[1:]}
-
-    def resolve(joint_name: str, mimic: Mimic, seen: tuple[str, ...]) -> Mimic:
-        where = f"{name}: joint {joint_name!r} mimics {mimic.joint!r}"
-        if mimic.joint not in joints:
-            raise ModelError(
-                f"{where}, which does not move or exist; {did_you_mean(mimic.joint, joints)}"
-            )
-        if mimic.joint in seen:
-            raise ModelError(f"{where}: the joints {', '.join(seen)} mimic one another in a circle")
-        if joints[mimic.joint].nv != 1:
-            raise ModelError(f"{where}, which has {joints[mimic.joint].nv} DoF; it needs one")
-        if not np.isfinite([mimic.ratio, mimic.offset]).all():
-            raise ModelError(f"{where} with ratio {mimic.ratio} and offset {mimic.offset}")
-        above = joints[mimic.joint].mimic
-        if above is None:
-            return mimic
-        root = resolve(mimic.joint, above, (*seen, mimic.joint))
-        ratio, offset = mimic.ratio * root.ratio, mimic.ratio * root.offset + mimic.offset
-        return Mimic(root.joint, ratio, offset)
-
     out = []
     for b in bodies:
-        if b.joint.mimic is not None:
-            mimic = resolve(b.joint_name, b.joint.mimic, (b.joint_name,))
-            b = replace(b, joint=replace(b.joint, mimic=mimic))
+        followed, seen = b.joint.mimic, [b.joint_name]
+        while followed is not None:
+            _check_mimic(name, seen, followed, joints)
+            b = replace(b, joint=replace(b.joint, mimic=followed))
+            above = joints[followed.joint].mimic
+            seen.append(followed.joint)
+            followed = above and Mimic(
+                above.joint,
+                followed.ratio * above.ratio,
+                followed.ratio * above.offset + followed.offset,
+            )
         out.append(b)
     return out
+
+
+def _check_mimic(name: str, seen: list[str], mimic: Mimic, joints: dict[str, Joint]) -> None:
+    where = f"{name}: joint {seen[-1]!r} mimics {mimic.joint!r}"
+    if mimic.joint not in joints:
+        hint = did_you_mean(mimic.joint, joints)
+        raise ModelError(f"{where}, which does not move or exist; {hint}")
+    if mimic.joint in seen:
+        raise ModelError(f"{where}: the joints {', '.join(seen)} mimic one another in a circle")
+    if joints[mimic.joint].nv != 1:
+        raise ModelError(f"{where}, which has {joints[mimic.joint].nv} DoF; it needs one")
+    if not np.isfinite([mimic.ratio, mimic.offset]).all():
+        raise ModelError(
+            f"{where} with ratio {mimic.ratio} and offset {mimic.offset}; give numbers"
+        )

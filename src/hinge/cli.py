@@ -60,7 +60,7 @@ def _demo(console: Console, output: Path) -> None:
     )
     console.print(table)
     console.print(_facts(robot, q, qd))
-    motion = simulate(robot, q, np.zeros(7), duration=1.5, dt=5e-3)
+    motion = simulate(robot, q, np.zeros(7), duration=1.5, dt=1e-3)
     drift = np.ptp(motion.energy) / np.ptp(motion.kinetic_energy)
     console.print(
         f"falling freely for {motion.t[-1]:g} s: kinetic energy up to "

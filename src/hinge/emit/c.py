@@ -156,7 +156,7 @@ class _File:
         lines = [f"{self.name}: straight-line C99, made by hinge.", ""]
         lines += [*textwrap.wrap(about, _LINE - 4), ""] if about else []
         lines += [f"  {a.name:<{width}}  {a.described()}" for a in self.arrays]
-        lines += ["", "How to call it:", ""]
+        lines += ["", "How to call it:", ""] if self.arrays else ["How to call it:", ""]
         lines += _wrapped(f"    {number} ", made, ";", 8).split("\n") if made else []
         lines += [*_wrapped(f"    {self.name}(", call, ");", 8).split("\n"), ""]
         lines += ["Nothing is allocated or kept.  A result must not overlap another array."]

@@ -50,6 +50,6 @@ def interpret(program: Program, arguments: Sequence[np.ndarray]) -> list[np.ndar
         out = np.empty((*lead, size), dtype)
         for i in range(size):
             out[..., i] = values[program.values[start + i].id]
-        results.append(out.reshape(*lead, *shape))
+        results.append(out.reshape(lead + shape))
         start += size
     return results

@@ -1,0 +1,286 @@
+"""Machine code against `interpret`: every operation, width, lowered target and batch size."""
+
+import ctypes
+import mmap
+import platform
+import sys
+from functools import lru_cache
+from itertools import product
+
+import mpmath
+import numpy as np
+import pytest
+
+import hinge
+from hinge.emit import llvm
+from hinge.emit.interpret import interpret
+from hinge.runtime import kernel as kernel_module
+from hinge.runtime.engine import Target, host
+from hinge.runtime.kernel import Kernel
+from hinge.small import cos, sin
+from hinge.trace.program import Program, trace
+from hinge.trace.rewrite import EVALUATE
+from hinge.trace.scalar import ARITY, Graph
+
+X86 = platform.machine() in ("x86_64", "AMD64")
+AVX2 = X86 and "+avx2" in host().features and "+fma" in host().features
+TARGETS = {
+    "host": host(),
+    "avx2": Target("haswell", "+avx2,+fma,+bmi,+bmi2", 256) if AVX2 else None,
+    "plain": Target("x86-64", "", 128) if X86 else None,
+}
+EDGES = (0.0, -0.0, 1.0, -2.5, 0.3, 1e-310, 3e38, 1e200, np.inf, -np.inf, np.nan)
+SIZES = (0, 1, 2, 7, 8, 9, 15, 16, 17, 100, 1000)
+INEXACT = ("sin", "cos", "atan2")
+
+both = pytest.mark.parametrize("dtype", [np.float64, np.float32])
+targets = pytest.mark.parametrize("target", TARGETS)
+
+
+@lru_cache
+def compiled(program, dtype, target="host", strict=False):
+    if TARGETS[target] is None:
+        pytest.skip(f"this machine cannot run code for {target}")
+    return Kernel(program, dtype=dtype, threads=1, target=TARGETS[target], strict=strict)
+
+
+def every_operation():
+    """One result per operation, of the first arguments."""
+    graph = Graph()
+    x = [graph.input() for _ in range(3)]
+    values = tuple(graph.intern(op, tuple(x[: ARITY[op]])) for op in EVALUATE)
+    return Program("every_operation", ((3,),), ((len(values),),), values)
+
+
+EVERY = every_operation()
+
+
+def assert_same(got, expected):
+    """Equal to the bit, NaN and the sign of zero included."""
+    np.testing.assert_array_equal(got, expected)
+    number = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(got)[number], np.signbit(expected)[number])
+
+
+@both
+@targets
+def test_every_operation_is_that_of_interpret(dtype, target):
+    kernel = compiled(EVERY, dtype, target)
+    with np.errstate(over="ignore"):
+        x = np.array(list(product(EDGES, repeat=3)), dtype=dtype)
+    x = np.concatenate([x, np.random.default_rng(0).normal(size=(100, 3)).astype(dtype)])
+    (expected,) = interpret(EVERY, [x])
+    single = np.array([kernel.call(row) for row in x])
+    for got in (kernel(x), single):
+        for i, op in enumerate(EVALUATE):
+            if op in INEXACT:
+                bound = 4 * np.finfo(dtype).eps
+                np.testing.assert_allclose(got[:, i], expected[:, i], rtol=bound, err_msg=op)
+            else:
+                assert_same(got[:, i], expected[:, i])
+
+
+@both
+@targets
+def test_every_batch_size(dtype, target):
+    """Rows around the results are not touched."""
+    kernel = compiled(EVERY, dtype, target)
+    x = np.random.default_rng(1).normal(size=(max(SIZES), 3)).astype(dtype)
+    (expected,) = interpret(EVERY, [x])
+    for n in SIZES:
+        room = np.full((n + 40, len(EVALUATE)), 7.0, dtype)
+        assert kernel(x[:n], out=room[20 : 20 + n]) is not None
+        bound = 4 * np.finfo(dtype).eps
+        np.testing.assert_allclose(room[20 : 20 + n], expected[:n], rtol=bound, atol=0)
+        assert (room[:20] == 7).all() and (room[20 + n :] == 7).all()
+
+
+# the shapes a program can have
+
+PROGRAMS = {
+    "several results": (lambda x, y: (x * 2, y @ y, np.outer(x, y)), [(3,), (3,)]),
+    "constants only": (lambda x: (np.arange(20.0).reshape(4, 5), 2.5), [(3,)]),
+    "arguments as results": (lambda x, y: (y[::-1], x[0], y), [(3,), (19,)]),
+    "no arguments": (lambda: np.array([1.0, -2.0]), []),
+    "no results": (lambda x: np.zeros(0), [(3,)]),
+    "empty arguments": (lambda x, y: y + 1, [(0,), (2,)]),
+    "repeated values": (lambda x: np.array([x[0] * x[1], 3.0] * 20 + [x[0]]), [(2,)]),
+    "scalars": (lambda a, b: a / b, [(), ()]),
+    "matrices": (lambda A, B: A @ B, [(3, 4), (4, 5)]),
+    "out of range of float": (lambda x: (x * 1e300, x + 1e-60, x - 1e300), [(2,)]),
+}
+
+
+@both
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_of_all_shapes(name, dtype):
+    fn, shapes = PROGRAMS[name]
+    program = trace(fn, shapes, name)
+    kernel = compiled(program, dtype)
+    rng = np.random.default_rng(2)
+    for lead in ((), (1,), (5,), (40,), (2, 9)):
+        given = [rng.uniform(1, 2, size=lead + shape).astype(dtype) for shape in shapes]
+        got = kernel(*given)
+        parts = got if isinstance(got, tuple) else (got,)
+        assert isinstance(got, tuple) == (program.form is not None)
+        for part, expected in zip(parts, interpret(program, given), strict=True):
+            np.testing.assert_allclose(part, expected, rtol=8 * np.finfo(dtype).eps)
+            assert part.dtype == dtype
+
+
+def random_program(seed, operations):
+    """A random graph of so many operations, its values within ±1, with results all over it."""
+    rng = np.random.default_rng(seed)
+    graph = Graph()
+    nodes = [graph.input() for _ in range(20)]
+    steps = [
+        lambda a, b, c: 0.5 * (a + b),
+        lambda a, b, c: 0.5 * (a - b),
+        lambda a, b, c: a * b,
+        lambda a, b, c: sin(a),
+        lambda a, b, c: cos(a),
+        lambda a, b, c: abs(a) / (1.5 + b),
+        lambda a, b, c: hinge.minimum(a, -b),
+        lambda a, b, c: hinge.where(hinge.less(a, b), c, hinge.maximum(b, 0.3)),
+        lambda a, b, c: 0.3 * hinge.atan2(a, 2 + b),
+        lambda a, b, c: (1.1 + a) ** 2 / 5,
+    ]
+    while graph.count < operations:
+        # mostly recent values, now and then one from long ago
+        near, far = nodes[-30:], nodes
+        a, b, c = ((near if rng.random() < 0.8 else far)[int(rng.random() * 20)] for _ in "abc")
+        nodes.append(steps[rng.integers(len(steps))](a, b, c))
+    values = tuple(nodes[i] for i in rng.integers(len(nodes), size=60))
+    return Program(f"random{seed}", ((12,), (8,)), ((60,),), values)
+
+
+@both
+@pytest.mark.parametrize(("seed", "operations"), [(0, 300), (1, 900), (2, 7000)])
+def test_random_programs(seed, operations, dtype):
+    program = random_program(seed, operations)
+    kernel = compiled(program, dtype)
+    rng = np.random.default_rng(seed)
+    x, y = (rng.uniform(-1, 1, size=(37, n)).astype(dtype) for n in (12, 8))
+    (expected,) = interpret(program, [x.astype(float), y.astype(float)])
+    bound = 1e-12 if dtype == np.float64 else 1e-4
+    np.testing.assert_allclose(kernel(x, y), expected, rtol=0, atol=bound)
+    np.testing.assert_allclose(kernel.call(x[0], y[0]), expected[0], rtol=0, atol=bound)
+
+
+# sine and cosine
+
+SINCOS = trace(lambda x: (sin(x), cos(x)), [()], "sincos")
+
+
+def angles(dtype):
+    """Ordinary ones, large ones, and those next to a multiple of π/2."""
+    rng = np.random.default_rng(3)
+    plain = [rng.uniform(-size, size, 60) for size in (1, 4, 100, 1e4, 1e6)]
+    turns = np.concatenate([[1, 2, 3, 161, 710], rng.integers(1, 6e5, 60)]) * (np.pi / 2)
+    return np.concatenate([*plain, turns, -turns, [1e-8, 6.0e3, 1.59e6]]).astype(dtype)
+
+
+@both
+@targets
+def test_sine_and_cosine_are_good_to_an_ulp_and_a_half(dtype, target):
+    x = angles(dtype)
+    kernel = compiled(SINCOS, dtype, target)
+    single = np.array([kernel.call(np.array(a)) for a in x]).T
+    with mpmath.workprec(200):
+        for got, exact in zip([*kernel(x), *single], [mpmath.sin, mpmath.cos] * 2, strict=True):
+            for a, value in zip(x, got, strict=True):
+                true = exact(mpmath.mpf(float(a)))
+                ulp = float(np.spacing(abs(dtype(float(true)))))
+                assert abs(mpmath.mpf(float(value)) - true) <= 1.5 * ulp, f"at {a!r}"
+
+
+@both
+@targets
+def test_huge_angles_are_right_and_their_neighbours_too(dtype, target):
+    kernel = compiled(SINCOS, dtype, target)
+    x = np.full(40, 0.5, dtype)
+    x[[3, 17, 21, 30]] = 1e22, np.nan, np.inf, -np.inf
+    sine, cosine = kernel(x)
+    with mpmath.workprec(300):
+        for got, exact in ((sine, mpmath.sin), (cosine, mpmath.cos)):
+            for i in (3, 0, 16, 18):
+                true = float(exact(mpmath.mpf(float(x[i]))))
+                assert abs(got[i] - true) <= 1.5 * np.spacing(dtype(abs(true)))
+            assert (
+                np.isnan(got[[17, 21, 30]]).all()
+                and np.isfinite(np.delete(got, [17, 21, 30])).all()
+            )
+
+
+# nothing out of bounds
+
+
+class Fenced:
+    """A few pages of memory between two that must not be touched."""
+
+    def __init__(self, pages=4):
+        page = mmap.PAGESIZE
+        self.size = pages * page
+        self._memory = mmap.mmap(-1, self.size + 2 * page)
+        self.start = page
+        self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+        self._protect(0)
+
+    def _protect(self, rights):
+        libc = ctypes.CDLL(None, use_errno=True)
+        for at in (0, self.start + self.size):
+            where = ctypes.c_void_p(self._base + at)
+            assert libc.mprotect(where, ctypes.c_size_t(mmap.PAGESIZE), rights) == 0
+
+    def array(self, values, at_end):
+        """A copy of the values right before or right after a fence."""
+        begin = self.start + (self.size - values.nbytes if at_end else 0)
+        room = np.frombuffer(self._memory, values.dtype, values.size, begin).reshape(values.shape)
+        room[:] = values
+        return room
+
+    def open(self):
+        self._protect(mmap.PROT_READ | mmap.PROT_WRITE)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="uses mprotect")
+@both
+@targets
+def test_nothing_is_read_or_written_out_of_bounds(dtype, target):
+    program = trace(lambda x, y: (x + y[:5], y * 2, y @ y, 3.0), [(5,), (11,)])
+    kernel = compiled(program, dtype, target, strict=True)
+    fences = [Fenced() for _ in range(6)]
+    rng = np.random.default_rng(4)
+    for n, at_end in product((1, 2, 3, 5, 7, 9, 15, 17, 31), (True, False)):
+        x, y = (rng.normal(size=(n, k)).astype(dtype) for k in (5, 11))
+        for x_given in (x, x[0]):
+            given = [f.array(a, at_end) for f, a in zip(fences, (x_given, y), strict=False)]
+            expected = interpret(program, [np.broadcast_to(x_given, x.shape), y])
+            shapes = zip(fences[2:], expected, strict=True)
+            out = [f.array(np.zeros_like(e), at_end) for f, e in shapes]
+            kernel(*given, out=out)
+            for a, b in zip(out, expected, strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-4 if dtype == np.float32 else 1e-13)
+        one = [f.array(a[0], at_end) for f, a in zip(fences, (x, y), strict=False)]
+        np.testing.assert_allclose(kernel.call(*one)[1], 2 * y[0])
+    for fence in fences:
+        fence.open()
+
+
+# what is in a module
+
+
+def test_large_programs_have_no_code_for_single_calls(monkeypatch):
+    for module in (llvm, kernel_module):
+        monkeypatch.setattr(module, "MOST_FOR_SINGLE", 2)
+    kernel = hinge.compile(lambda x: np.sin(x) * x + x * x * 3, x=(2,))
+    assert "@fast" not in kernel.source("llvm") and kernel.call == kernel._slow
+    x = np.array([0.2, 0.3])
+    np.testing.assert_allclose(kernel(x), np.sin(x) * x + x * x * 3, rtol=1e-15)
+
+
+def test_lanes_fill_a_vector():
+    assert Target("x", "", 512).lanes("double") == 8 and Target("x", "", 256).lanes("float") == 8
+    assert "<8 x double>" in llvm.module_text(EVERY, 8) and "float" in llvm.module_text(
+        EVERY, 4, "float"
+    )
