@@ -267,5 +267,7 @@ def _lines(axes: Any, rows: Sequence[Row]) -> None:
         points = sorted((r.case.nv, r.ratio["pin"]) for r in rows if r.quantity == quantity)
         axes.plot(*zip(*points, strict=True), "o-", label=quantity.replace("_", " "))
     axes.set_xscale("log", base=2)
+    links = sorted({r.case.nv for r in rows})
+    axes.set_xticks(links, [str(n) for n in links])
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)

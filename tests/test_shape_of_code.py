@@ -22,6 +22,7 @@ LAYERS = [
     ["mechanism"],
     ["builder", "lean"],
     ["edit", "algorithms", "load", "trace"],
+    ["looped"],
     ["emit"],
     ["report", "runtime"],
     ["derivatives"],

@@ -12,9 +12,11 @@ import numpy as np
 from . import algorithms
 from .errors import ArgumentError
 from .lean import Lean, lean
+from .looped import trace_loops
 from .mechanism import Mechanism
 from .runtime.cache import digest
 from .runtime.kernel import Kernel
+from .trace.loop import LoopProgram
 from .trace.program import Program, trace
 
 __all__ = ["array_shape", "compile", "robot_kernel"]
@@ -29,6 +31,11 @@ _JOINT_LEVEL = {
     "gravity_forces",
     "kinetic_energy",
 }
+
+
+# results whose sweeps can be loops, and from how many bodies on they are
+_LOOPED = {"inverse_dynamics", "forward_dynamics", "bias_forces", "gravity_forces"}
+MOST_UNROLLED = 40
 
 
 def array_shape(mech: Mechanism, name: str) -> tuple[int, ...] | None:
@@ -51,8 +58,11 @@ def robot_kernel(
     """The named algorithm on a mechanism, compiled; arrays in order, other arguments fixed."""
     shapes = [array_shape(mech, a) or () for a in arrays]
 
-    def make() -> Program:
+    def make() -> Program | LoopProgram:
         form = lean(mech) if name in _JOINT_LEVEL else Lean.same(mech)
+        if name in _LOOPED and mech.n_bodies > MOST_UNROLLED and not mech.has_followers:
+            given = dict(zip(arrays, shapes, strict=True))
+            return trace_loops(getattr(algorithms, name), form, given, name)
 
         def fn(*values: Any) -> Any:
             given = dict(zip(arrays, values, strict=True))

@@ -9,7 +9,7 @@ others are dealt with here, in `coordinates`, `rates` and the joins: no sweep kn
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -157,6 +157,10 @@ class Mechanism:
         """n lists with a 6-vector per body to be filled in by a sweep; the ground's is zero."""
         return [[np.zeros(6), *[None] * self.n_bodies] for _ in range(n)]
 
+    def filled(self, make: Callable[[int], Any]) -> list[Any]:
+        """A list with make(k) for every body, the ground included, to be changed by a sweep."""
+        return [make(k) for k in range(len(self.bodies))]
+
     # what sweeps read
 
     @cached_property
@@ -197,17 +201,17 @@ class Mechanism:
     def phi(self, q: Any) -> list[Any]:
         """φ(p, k) of each body k and its parent p at configuration q."""
         parts = zip(self.bodies[1:], self.coordinates(q)[1:], strict=True)
-        return [None, *(_transfer(body, qk) for body, qk in parts)]
+        return [None, *(transfer(body, qk) for body, qk in parts)]
 
     def H(self, q: Any) -> list[np.ndarray]:
         """H(k), the hinge map of each body's joint at configuration q."""
         parts = zip(self.bodies, self.coordinates(q), strict=True)
-        return [_in_body(b, b.joint.H(qk)) for b, qk in parts]
+        return [hinge_map(b, b.joint.H(qk)) for b, qk in parts]
 
     def H_rate(self, q: Any, qd: Any) -> list[np.ndarray]:
         """The componentwise rate of H(k)."""
         parts = zip(self.bodies, self.coordinates(q), self.rates(qd), strict=True)
-        return [_in_body(b, b.joint.H_rate(qk, qdk)) for b, qk, qdk in parts]
+        return [hinge_map(b, b.joint.H_rate(qk, qdk)) for b, qk, qdk in parts]
 
     # what sweeps give back
 
@@ -262,7 +266,7 @@ def ground(visuals: tuple[Shape, ...] = (), collisions: tuple[Shape, ...] = ()) 
     return Body(GROUND, -1, "", Fixed(), Transform(), Inertia(), Transform(), visuals, collisions)
 
 
-def _transfer(body: Body, q: np.ndarray) -> ForceTransfer:
+def transfer(body: Body, q: np.ndarray) -> ForceTransfer:
     """φ from a body to its parent."""
     X = body.placement @ Transform(*body.joint.pose(q)) @ body.offset
     turn = body.joint.turn(q)
@@ -272,7 +276,7 @@ def _transfer(body: Body, q: np.ndarray) -> ForceTransfer:
     return ForceTransfer(X.rotation, X.translation, (base, *turn))
 
 
-def _in_body(body: Body, H: np.ndarray) -> np.ndarray:
+def hinge_map(body: Body, H: np.ndarray) -> np.ndarray:
     """A hinge map given in the joint's moving frame, in the body's frame."""
     return (ForceTransfer(body.offset.rotation, body.offset.translation).T @ H.T).T
 

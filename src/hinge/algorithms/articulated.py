@@ -23,7 +23,7 @@ def articulated_inertias(
     mech: Mechanism, H: list[np.ndarray], phi: list[Any]
 ) -> tuple[list[Any], list[Any], list[Any]]:
     """P (6, 6), D⁻¹ (dof, dof) and G (6, dof) of every body, given H and φ.  O(N)."""
-    P: list[Any] = [M.matrix for M in mech.M]
+    P = mech.filled(lambda k: mech.M[k].matrix)
     D_inv, G = mech.slots(2)
     for p, k in mech.inward():
         PH = P[k] @ H[k].T

@@ -6,10 +6,14 @@ zeros, other constants and repeated values cost nothing to compute or to compile
 
 from __future__ import annotations
 
+from typing import Any
+
+from ..trace.loop import LoopProgram
 from ..trace.program import Program
 from .layout import Layout
 from .llvm_body import Flavor, bodies, constants, parameters
 from .llvm_fast import fast_call
+from .llvm_loop import LoopLayout, loop_bodies
 from .llvm_math import declarations
 from .llvm_tiles import finite_sum, sums, tiles
 
@@ -29,20 +33,23 @@ attributes #1 = { nounwind }
 """
 
 
-def module_text(program: Program, lanes: int, scalar: str = "double", strict: bool = False) -> str:
+def module_text(
+    program: Program | LoopProgram, lanes: int, scalar: str = "double", strict: bool = False
+) -> str:
     """The module: `run` for batches, `fast` for a single call from Python.
 
     strict: a sample with an argument or a result that is not finite gets NaN in all of its results,
     and a single call with one is handed on.
     """
     wide, one = Flavor(lanes, scalar), Flavor(1, scalar)
-    layout = Layout(program)
-    single = sum(program.ops) <= MOST_FOR_SINGLE
+    looped = isinstance(program, LoopProgram)
+    layout: Any = LoopLayout(program) if looped else Layout(program)
+    single = not looped and sum(program.ops) <= MOST_FOR_SINGLE
     flavors = (wide, one) if single else (wide,)
     parts = [_HEADER, _index(layout), tiles(wide)]
     slots = 0
     for flavor in flavors:
-        text, names, slots = bodies(layout, flavor)
+        text, names, slots = (loop_bodies if looped else bodies)(layout, flavor)
         parts += [declarations(flavor), text, _all_bodies(layout, flavor, names)]
         if strict:
             parts.append(sums(flavor))

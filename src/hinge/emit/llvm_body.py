@@ -7,9 +7,12 @@ out of the body keeps LLVM from hoisting and spilling every constant.
 
 from __future__ import annotations
 
-import math
 import struct
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+import numpy as np
 
 from ..trace.program import Program
 from ..trace.scalar import Node
@@ -17,7 +20,7 @@ from ..trace.schedule import Piece, pieces
 from .layout import Layout
 from .llvm_math import sincos_text
 
-__all__ = ["Flavor", "bodies", "constants", "parameters"]
+__all__ = ["Body", "Flavor", "bodies", "constants", "number_text", "parameters"]
 
 _BINARY = {"add": "fadd contract", "sub": "fsub contract", "mul": "fmul contract", "div": "fdiv"}
 
@@ -63,7 +66,7 @@ class Flavor:
 
     def const(self, x: float) -> str:
         """A number as an operand."""
-        number = _hex(x) if self.scalar == "double" else _hex(_single(x))
+        number = number_text(x, self.scalar)
         return number if self.lanes == 1 else f"splat ({self.scalar} {number})"
 
     def word(self, x: int) -> str:
@@ -71,15 +74,12 @@ class Flavor:
         return str(x) if self.lanes == 1 else f"splat ({self.bits.split()[-1].rstrip('>')} {x})"
 
 
-def _hex(x: float) -> str:
+def number_text(x: float, scalar: str) -> str:
+    """A number as LLVM writes it: the bits of a double, first rounded to single for a float."""
+    if scalar == "float":
+        with np.errstate(over="ignore"):
+            x = float(np.float32(x))
     return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
-
-
-def _single(x: float) -> float:
-    try:
-        return struct.unpack("<f", struct.pack("<f", x))[0]
-    except OverflowError:
-        return math.copysign(math.inf, x)
 
 
 def bodies(layout: Layout, flavor: Flavor) -> tuple[str, list[str], int]:
@@ -88,7 +88,7 @@ def bodies(layout: Layout, flavor: Flavor) -> tuple[str, list[str], int]:
     cuts = cuts or [Piece((), {}, {})]
     names = [f"body{i}_{flavor.name}" for i in range(len(cuts))]
     texts = [
-        _Body(layout, flavor, piece).text(name) for piece, name in zip(cuts, names, strict=True)
+        PieceBody(layout, flavor, piece).text(name) for piece, name in zip(cuts, names, strict=True)
     ]
     return "\n".join(texts), names, slots
 
@@ -113,39 +113,27 @@ def constants(layout: Layout, f: Flavor, plus: str | None = None) -> list[str]:
     return lines
 
 
-class _Body:
-    """The text of one piece, line by line."""
+class Body(ABC):
+    """The text of straight-line code, line by line."""
 
-    def __init__(self, layout: Layout, flavor: Flavor, piece: Piece) -> None:
-        self.layout, self.flavor, self.piece = layout, flavor, piece
-        self.lines: list[str] = []
-        self.names: dict[int, str] = {}
-        self.fresh = 0
-        self.where = _addresses(layout.program.input_sizes)
-        self.angles: dict[int, list[Node]] = {}
-        for node in piece.nodes:
+    flavor: Flavor
+    lines: list[str]
+    names: dict[int, str]
+    angles: dict[int, list[Node]]
+    fresh: int
+
+    @abstractmethod
+    def fetch(self, node: Node) -> str:
+        """Load an input; its name."""
+
+    @staticmethod
+    def angles_of(nodes: Iterable[Node]) -> dict[int, list[Node]]:
+        """The sines and cosines, by angle."""
+        angles: dict[int, list[Node]] = {}
+        for node in nodes:
             if node.op in ("sin", "cos"):
-                self.angles.setdefault(node.args[0].id, []).append(node)
-
-    def text(self, name: str) -> str:
-        for id, slot in self.piece.loads.items():
-            self.names[id] = self.load("%ws", slot)
-        for node in self.piece.nodes:
-            self.operation(node)
-            if node.id in self.piece.stores:
-                self.store(node, "%ws", self.piece.stores[node.id])
-            if node.id in self.layout.place:
-                self.store(node, "%out", self.layout.place[node.id])
-        if name.startswith("body0_"):
-            # arguments that are results as they are belong to no piece
-            for i, node in enumerate(self.layout.values):
-                if node.op == "input":
-                    self.store(node, "%out", i)
-        body = "\n".join(self.lines)
-        return (
-            f"define internal void @{name}({parameters(self.layout.program)}) #0 {{\nentry:\n"
-            f"{body}\n  ret void\n}}\n"
-        )
+                angles.setdefault(node.args[0].id, []).append(node)
+        return angles
 
     def new(self) -> str:
         self.fresh += 1
@@ -172,8 +160,7 @@ class _Body:
         if node.op == "const":
             return self.flavor.const(node.value)
         if node.id not in self.names:
-            array, index = self.where[node.value]
-            self.names[node.id] = self.load(f"%in{array}", index)
+            self.names[node.id] = self.fetch(node)
         return self.names[node.id]
 
     def operation(self, node: Node) -> None:
@@ -220,6 +207,42 @@ class _Body:
         self.lines.append(text)
         for partner in self.angles[node.args[0].id]:
             self.names[partner.id] = sine if partner.op == "sin" else cosine
+
+
+class PieceBody(Body):
+    """The text of one piece, line by line."""
+
+    def __init__(self, layout: Layout, flavor: Flavor, piece: Piece) -> None:
+        self.layout, self.flavor, self.piece = layout, flavor, piece
+        self.lines: list[str] = []
+        self.names: dict[int, str] = {}
+        self.fresh = 0
+        self.where = _addresses(layout.program.input_sizes)
+        self.angles = self.angles_of(piece.nodes)
+
+    def text(self, name: str) -> str:
+        for id, slot in self.piece.loads.items():
+            self.names[id] = self.load("%ws", slot)
+        for node in self.piece.nodes:
+            self.operation(node)
+            if node.id in self.piece.stores:
+                self.store(node, "%ws", self.piece.stores[node.id])
+            if node.id in self.layout.place:
+                self.store(node, "%out", self.layout.place[node.id])
+        if name.startswith("body0_"):
+            # arguments that are results as they are belong to no piece
+            for i, node in enumerate(self.layout.values):
+                if node.op == "input":
+                    self.store(node, "%out", i)
+        body = "\n".join(self.lines)
+        return (
+            f"define internal void @{name}({parameters(self.layout.program)}) #0 {{\nentry:\n"
+            f"{body}\n  ret void\n}}\n"
+        )
+
+    def fetch(self, node: Node) -> str:
+        array, index = self.where[node.value]
+        return self.load(f"%in{array}", index)
 
 
 def _addresses(sizes: list[int]) -> list[tuple[int, int]]:

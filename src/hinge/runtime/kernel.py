@@ -12,6 +12,7 @@ import numpy as np
 
 from ..emit.llvm import MOST_FOR_SINGLE, module_text
 from ..errors import ArgumentError
+from ..trace.loop import LoopProgram
 from ..trace.program import Operations, Program
 from .artifact import Artifact, build, find
 from .engine import Library, Target, fast_calls_work, host
@@ -38,7 +39,7 @@ class Kernel:
 
     def __init__(
         self,
-        program: Program | Callable[[], Program],
+        program: Program | LoopProgram | Callable[[], Program | LoopProgram],
         name: str = "kernel",
         names: Sequence[str] = (),
         dtype: Any = np.float64,
@@ -62,9 +63,9 @@ class Kernel:
         self._make, self._names = program, names
 
     @cached_property
-    def program(self) -> Program:
+    def program(self) -> Any:
         """What is computed, traced if it was not yet."""
-        return self._make if isinstance(self._make, Program) else self._make()
+        return self._make() if callable(self._make) else self._make
 
     @cached_property
     def artifact(self) -> Artifact:

@@ -1,0 +1,345 @@
+"""Sweeps as loops: the same algorithm source, traced once per kind of joint instead of per body.
+
+`LoopMechanism` stands in for a mechanism.  Its `outward` and `inward` yield once per kind, with
+tokens for parent and body; what the algorithm reads and writes under a token becomes loads and
+stores of that kind's step, and when the algorithm asks for the next pair the step is closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .errors import TraceError
+from .joint import Joint
+from .joints import Revolute
+from .lean import Lean, TurnedRevolute
+from .mechanism import Body, hinge_map, transfer
+from .spatial import ForceTransfer, SpatialInertia, Transform
+from .trace.loop import Load, LoopProgram, Stage, Step, Store, Visit
+from .trace.scalar import Graph, Node
+
+__all__ = ["trace_loops"]
+
+PARENT, OWN = "parent", "own"
+
+
+def trace_loops(
+    algorithm: Callable[..., Any], form: Lean, arrays: dict[str, tuple[int, ...]], name: str
+) -> LoopProgram:
+    """The algorithm on arrays of the given names and shapes, its sweeps as loops over bodies."""
+    tracer = LoopMechanism(form, arrays)
+    result = algorithm(tracer, **{n: _Argument(tracer, i) for i, n in enumerate(arrays)})
+    if not isinstance(result, _Joined):
+        raise TraceError(f"{name} gives something other than joint forces: it cannot be looped")
+    return tracer.program(name, result)
+
+
+class _Argument:
+    """An array argument: the part that belongs to a body is loaded when a step asks for it."""
+
+    def __init__(self, tracer: LoopMechanism, which: int) -> None:
+        self.tracer, self.which = tracer, which
+
+
+class _View:
+    """What a mechanism gives per body, worked out for the kind at hand."""
+
+    def __init__(self, tracer: LoopMechanism, make: Callable[[], Any]) -> None:
+        self.tracer, self.make = tracer, make
+        self.step: Any = None
+        self.value: Any = None
+
+    def __getitem__(self, row: str) -> Any:
+        if self.step is not self.tracer.step:
+            self.step, self.value = self.tracer.step, self.make()
+        return self.value
+
+
+class _Slot:
+    """Per-body values of a sweep, in rows of the workspace."""
+
+    def __init__(self, tracer: LoopMechanism, number: int) -> None:
+        self.tracer, self.number = tracer, number
+        self.shape: dict[int, tuple[int, ...]] = {}
+
+    def __getitem__(self, row: str) -> Any:
+        step = self.tracer.step
+        if (self.number, row) not in step.values:
+            own = row == OWN and step.kind in self.shape
+            shape = self.shape[step.kind] if own else next(iter(self.shape.values()), (6,))
+            loads = [Load("slot", self.number, row, i) for i in range(int(np.prod(shape)))]
+            step.values[self.number, row] = step.array(loads).reshape(shape)
+        return step.values[self.number, row]
+
+    def __setitem__(self, row: Any, value: Any) -> None:
+        value = np.asarray(value)
+        tracer = self.tracer
+        tracer.sizes[self.number] = max(tracer.sizes[self.number], value.size)
+        if row == 0:
+            tracer.start[self.number] = tuple(float(x) for x in value.ravel())
+            return
+        if row == OWN:
+            self.shape[tracer.step.kind] = value.shape
+        tracer.step.values[self.number, row] = value
+        tracer.step.written[self.number, row] = value
+
+
+class _Joined:
+    """The joint forces that a slot holds, one row per body."""
+
+    def __init__(self, slot: _Slot) -> None:
+        self.slot = slot
+
+
+class _OpenStep:
+    """The step of one kind while the algorithm runs through it."""
+
+    def __init__(self, kind: int) -> None:
+        self.kind, self.graph = kind, Graph()
+        self.loads: list[Load] = []
+        self.values: dict[tuple[int, str], Any] = {}
+        self.written: dict[tuple[int, str], Any] = {}
+
+    def load(self, load: Load) -> Node:
+        self.loads.append(load)
+        return self.graph.input()
+
+    def array(self, loads: list[Load]) -> np.ndarray:
+        out = np.empty(len(loads), dtype=object)
+        out[:] = [self.load(load) for load in loads]
+        return out
+
+    def closed(self) -> Step:
+        stores = [
+            Store(slot, row, i, self.graph.lift(x))
+            for (slot, row), value in self.written.items()
+            for i, x in enumerate(value.ravel())
+        ]
+        return Step(tuple(self.loads), tuple(stores))
+
+
+class LoopMechanism:
+    """A mechanism whose bodies are visited kind by kind."""
+
+    has_followers = False
+
+    def __init__(self, form: Lean, arrays: dict[str, tuple[int, ...]]) -> None:
+        mech = form.mechanism
+        if mech.has_followers:
+            raise TraceError(f"{mech.name!r} has joints that mimic others: it cannot be looped")
+        self.mech, self.arrays = mech, arrays
+        self.nv, self.free_fall = mech.nv, mech.free_fall
+        self.kinds, self.kind_of = _kinds(form)
+        self.sizes: list[int] = []
+        self.start: dict[int, tuple[float, ...]] = {}
+        self.stages: list[Stage] = []
+        self.step = _OpenStep(0)
+        self.M = _View(self, lambda: self.body.inertia)
+        self.armature = _View(self, self._armature)
+
+    # what sweeps read
+
+    @property
+    def body(self) -> Body:
+        """The body of the step at hand, its numbers loaded where they differ within its kind."""
+        if not hasattr(self.step, "body"):
+            self.step.body = self._symbolic_body()  # pyright: ignore
+        return self.step.body  # pyright: ignore
+
+    def _symbolic_body(self) -> Body:
+        numbers = [self._number(i) for i in range(_FRAME)]
+        R, p, J = np.array(numbers[:9]).reshape(3, 3), np.array(numbers[9:12]), numbers[16:22]
+        xx, yx, yy, zx, zy, zz = J
+        inertia = SpatialInertia(
+            numbers[12],
+            np.array(numbers[13:16]),
+            np.array([[xx, yx, zx], [yx, yy, zy], [zx, zy, zz]]),
+        )
+        body = self.kinds[self.step.kind].example
+        joint = body.joint
+        if isinstance(joint, TurnedRevolute):
+            joint = _Turned(zero=numbers[22])
+        return replace(body, placement=Transform(R, p), inertia=inertia, joint=joint)
+
+    def _number(self, i: int) -> Any:
+        column = {row[i] for row in self.kinds[self.step.kind].table}
+        if len(column) == 1:
+            return column.pop()
+        return self.step.load(Load("number", 0, OWN, i))
+
+    def _armature(self) -> np.ndarray:
+        nv = self.body.joint.nv
+        return np.array([self._number(_ARMATURE + i) for i in range(nv)])
+
+    def _share(self, argument: _Argument, count: Callable[[Body], int]) -> _View:
+        def make() -> np.ndarray:
+            n = count(self.kinds[self.step.kind].example)
+            return self.step.array([Load("argument", argument.which, OWN, i) for i in range(n)])
+
+        return _View(self, make)
+
+    def coordinates(self, q: _Argument) -> _View:
+        """As in `Mechanism`."""
+        return self._share(q, lambda body: body.joint.nq)
+
+    def rates(self, qd: Any) -> _View:
+        """As in `Mechanism`; plain zeros stay zeros."""
+        if isinstance(qd, np.ndarray):
+            return _View(self, lambda: np.zeros(self.body.joint.nv))
+        return self._share(qd, lambda body: body.joint.nv)
+
+    def wrenches(self, f_ext: Any) -> _View:
+        """As in `Mechanism`."""
+        if f_ext is None:
+            return _View(self, lambda: np.zeros(6))
+        given = self._share(f_ext, lambda body: 6)
+        return _View(self, lambda: self._from_original() @ given[OWN])
+
+    def _from_original(self) -> ForceTransfer:
+        """φ from the frame of the original body to that of the lean one."""
+        numbers = [self._number(i) for i in range(_FRAME, _ARMATURE)]
+        return ForceTransfer(np.array(numbers[:9]).reshape(3, 3), np.array(numbers[9:]))
+
+    def phi(self, q: _Argument) -> _View:
+        """As in `Mechanism`."""
+        own = self.coordinates(q)
+        return _View(self, lambda: transfer(self.body, own[OWN]))
+
+    def H(self, q: _Argument) -> _View:
+        """As in `Mechanism`."""
+        own = self.coordinates(q)
+        return _View(self, lambda: hinge_map(self.body, self.body.joint.H(own[OWN])))
+
+    def H_rate(self, q: _Argument, qd: Any) -> _View:
+        """As in `Mechanism`."""
+        own, rate = self.coordinates(q), self.rates(qd)
+        return _View(
+            self, lambda: hinge_map(self.body, self.body.joint.H_rate(own[OWN], rate[OWN]))
+        )
+
+    # walks and slots
+
+    def slots(self, n: int) -> list[_Slot]:
+        """As in `Mechanism`."""
+        new = [_Slot(self, len(self.sizes) + i) for i in range(n)]
+        self.sizes += [6] * n
+        return new
+
+    def filled(self, make: Callable[[Any], Any]) -> _Slot:
+        """As in `Mechanism`: a loop of its own."""
+        (slot,) = self.slots(1)
+        for _, k in self.outward():
+            slot[k] = make(k)
+        return slot
+
+    def outward(self) -> Iterator[tuple[str, str]]:
+        """Once per kind."""
+        return self._sweep(backwards=False)
+
+    def inward(self) -> Iterator[tuple[str, str]]:
+        """Once per kind."""
+        return self._sweep(backwards=True)
+
+    def _sweep(self, backwards: bool) -> Iterator[tuple[str, str]]:
+        steps = []
+        for kind in range(len(self.kinds)):
+            self.step = _OpenStep(kind)
+            yield PARENT, OWN
+            steps.append(self.step.closed())
+        self.stages.append(Stage(tuple(steps), backwards))
+
+    def join(self, slot: _Slot) -> _Joined:
+        """As in `Mechanism`."""
+        return _Joined(slot)
+
+    def program(self, name: str, result: _Joined) -> LoopProgram:
+        """Everything that was traced."""
+        mech = self.mech
+        visits, results = [], []
+        seen = [0] * len(self.kinds)
+        for k, body in enumerate(mech.bodies):
+            if k == 0:
+                continue
+            kind = self.kind_of[k]
+            q, v = mech.q_slice(body.joint_name).start, mech.v_slice(body.joint_name).start
+            where = {"q": q, "f_ext": 6 * (k - 1)}
+            places = tuple(where.get(n, v) for n in self.arrays)
+            visits.append(Visit(kind, k, body.parent, places, self.kinds[kind].table[seen[kind]]))
+            seen[kind] += 1
+            results += [(result.slot.number, k, i) for i in range(body.joint.nv)]
+        return LoopProgram(
+            name,
+            tuple(self.arrays.values()),
+            ((mech.nv,),),
+            tuple(self.sizes),
+            len(mech.bodies),
+            self.start,
+            tuple(self.stages),
+            tuple(visits),
+            tuple(results),
+        )
+
+
+class _Kind:
+    """Bodies with the same kind of joint, and the numbers of each."""
+
+    def __init__(self, example: Body) -> None:
+        self.example = example
+        self.table: list[tuple[float, ...]] = []
+
+
+def _kinds(form: Lean) -> tuple[list[_Kind], dict[int, int]]:
+    """The kinds of bodies of a lean mechanism, and the kind of each body."""
+    kinds: dict[Any, tuple[int, _Kind]] = {}
+    kind_of = {}
+    for k, body in enumerate(form.mechanism.bodies[1:], 1):
+        joint = _geometry(body.joint)
+        example = replace(body, joint=joint)
+        key = TurnedRevolute if isinstance(joint, TurnedRevolute) else repr(joint)
+        number, kind = kinds.setdefault(key, (len(kinds), _Kind(example)))
+        kind_of[k] = number
+        kind.table.append(_numbers(body, form.frames[k].inv))
+    return [kind for _, kind in kinds.values()], kind_of
+
+
+def _geometry(joint: Joint) -> Joint:
+    """The joint without its limits and losses; every hinge as one that is counted from a zero."""
+    plain = {n: 0.0 for n in ("armature", "damping", "friction")}
+    endless = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
+    if isinstance(joint, Revolute) and joint.axis == (0.0, 0.0, 1.0):
+        return TurnedRevolute(zero=getattr(joint, "zero", 0.0))
+    return replace(joint, **plain, **endless)
+
+
+# where in the numbers of a body the pose of the original begins, and where the armature
+_FRAME, _ARMATURE = 23, 35
+
+
+def _numbers(body: Body, original: Transform) -> tuple[float, ...]:
+    """Placement, inertia, zero of a hinge, pose of the original body, armature."""
+    X, M = body.placement, body.inertia.spatial
+    J = M.J
+    lower = (J[0, 0], J[1, 0], J[1, 1], J[2, 0], J[2, 1], J[2, 2])
+    zero = getattr(body.joint, "zero", 0.0)
+    own = (*X.rotation.flat, *X.translation, M.mass, *M.h, *lower, zero)
+    values = (*own, *original.rotation.flat, *original.translation, *np.array(body.joint.armature))
+    return tuple(float(x) for x in values)
+
+
+class _Turned:
+    """A hinge about z with a zero that may be traced."""
+
+    nq = nv = 1
+
+    def __init__(self, zero: Any) -> None:
+        self.zero = zero
+
+    pose = TurnedRevolute.pose
+    turn = TurnedRevolute.turn
+    H = TurnedRevolute.H
+    H_rate = TurnedRevolute.H_rate
+    axis = (0.0, 0.0, 1.0)

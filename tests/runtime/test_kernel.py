@@ -1,0 +1,363 @@
+"""Kernels called on all kinds of arrays, by the short way and by the long one."""
+
+import gc
+import io
+import sys
+import sysconfig
+import tracemalloc
+import weakref
+
+import numpy as np
+import pytest
+
+import hinge
+from hinge import ArgumentError, Kernel
+from hinge.runtime import engine, progress
+from hinge.runtime import kernel as kernel_module
+from hinge.trace.program import trace
+
+
+def law(A, x, s):
+    return A @ x * s + np.sin(x[0]), x @ x
+
+
+LAW = hinge.compile(law, A=(2, 3), x=(3,), s=())
+TWICE = hinge.compile(lambda x: 2 * x, x=(2,))
+
+
+def expected(A, x, s):
+    """The law over leading shapes, in NumPy."""
+    A, x, s = np.asarray(A, float), np.asarray(x, float), np.asarray(s, float)
+    y = (A @ x[..., None])[..., 0] * s[..., None] + np.sin(x[..., :1])
+    return y, np.broadcast_to((x * x).sum(axis=-1), y.shape[:-1])
+
+
+def sample(*leads, seed=0):
+    rng = np.random.default_rng(seed)
+    leads = leads * 3 if len(leads) == 1 else leads
+    return [rng.normal(size=l + s) for l, s in zip(leads, [(2, 3), (3,), ()], strict=True)]
+
+
+def check(got, arguments, rtol=1e-14):
+    assert isinstance(got, tuple)
+    for a, b in zip(got, expected(*arguments), strict=True):
+        assert a.shape == b.shape and a.dtype == float
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol)
+
+
+# shapes and layouts
+
+
+@pytest.mark.parametrize("lead", [(), (1,), (5,), (0,), (2, 3), (2, 1, 3), (2, 0, 3)])
+def test_any_leading_shape(lead):
+    arguments = sample(lead)
+    check(LAW(*arguments), arguments)
+
+
+def test_leading_shapes_broadcast():
+    for leads in [((4, 1), (5,), ()), ((), (7,), ()), ((3, 1, 2), (1, 4, 1), (2,)), ((), (), (0,))]:
+        arguments = sample(*leads)
+        check(LAW(*arguments), arguments)
+
+
+def unaligned(x):
+    room = np.zeros(x.nbytes + 1, np.uint8)[1:].view(x.dtype).reshape(x.shape)
+    room[...] = x
+    assert x.size == 0 or not room.flags.aligned
+    return room
+
+
+class Sub(np.ndarray):
+    """A subclass that kernels know nothing of."""
+
+
+def read_only(x):
+    y = x.copy()
+    y.flags.writeable = False
+    return y
+
+
+ODD = {
+    "transposed": lambda x: np.ascontiguousarray(x.T).T,
+    "reversed": lambda x: np.ascontiguousarray(x[::-1])[::-1],
+    "entries reversed": lambda x: np.ascontiguousarray(x[..., ::-1])[..., ::-1],
+    "every other": lambda x: np.repeat(x, 2, axis=0)[::2],
+    "every other entry": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
+    "columns of a table": lambda x: np.concatenate([x, x], axis=-1)[..., : x.shape[-1]],
+    "fortran": np.asfortranarray,
+    "other byte order": lambda x: x.astype(x.dtype.newbyteorder()),
+    "unaligned": unaligned,
+    "subclass": lambda x: x.view(Sub),
+    "list": lambda x: x.tolist(),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize("lead", [(17,), (2, 3), ()])
+def test_any_layout(kind, lead):
+    A, x, s = sample(lead)
+    made = [ODD[kind](A), ODD[kind](x), s]
+    assert np.array_equal(np.asarray(made[0]), A)
+    check(LAW(*made), (A, x, s))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.uint8, bool, np.longdouble])
+def test_other_numbers_are_converted(dtype):
+    arguments = [np.round(3 * np.abs(a)).astype(dtype) for a in sample((4,))]
+    check(LAW(*arguments), arguments)
+
+
+def test_a_float32_kernel():
+    kernel = hinge.compile(law, dtype=np.float32, A=(2, 3), x=(3,), s=())
+    for lead in ((), (9,)):
+        arguments = sample(lead)
+        for a, b in zip(kernel(*arguments), expected(*arguments), strict=True):
+            assert a.dtype == np.float32
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
+        narrow = [a.astype(np.float32) for a in arguments]
+        assert np.array_equal(kernel(*narrow)[0], kernel(*arguments)[0])
+
+
+# out
+
+
+def test_out_is_filled_and_returned():
+    arguments = sample((6,))
+    out = (np.zeros((6, 2)), np.zeros(6))
+    got = LAW(*arguments, out=out)
+    assert all(a is b for a, b in zip(got, out, strict=True))
+    check(got, arguments)
+    check(LAW.call(*arguments, out=list(out)), arguments)
+    one = np.zeros(2)
+    assert TWICE(np.ones(2), out=one) is one and (one == 2).all()
+
+
+F = np.zeros((3, 2))
+BAD_OUT = {
+    "dtype": F.astype(np.float32),
+    "byte order": F.astype(F.dtype.newbyteorder()),
+    "shape": np.zeros((2, 2)),
+    "leading shape": np.zeros(2),
+    "order": np.asfortranarray(np.ones((3, 2))),
+    "stride": np.zeros((6, 2))[::2],
+    "read only": read_only(F),
+    "unaligned": unaligned(F),
+    "list": [[0.0, 0.0]] * 3,
+    "number": 1.0,
+}
+
+
+@pytest.mark.parametrize("case", BAD_OUT)
+def test_a_wrong_out_is_refused(case):
+    with pytest.raises(ArgumentError, match=r"out is not .* float64 array of shape \(3, 2\)"):
+        TWICE(np.ones((3, 2)), out=BAD_OUT[case])
+
+
+def test_out_has_one_array_per_result():
+    with pytest.raises(ArgumentError, match="out has 2 arrays; expected 1"):
+        TWICE(np.ones((3, 2)), out=(np.zeros((3, 2)), np.zeros((3, 2))))
+    with pytest.raises(ArgumentError, match="law: out has 1 arrays; expected 2"):
+        LAW(*sample((3,)), out=np.zeros((3, 2)))
+
+
+def test_out_may_overlap_the_arguments():
+    add = hinge.compile(lambda x, y: x + y, x=(2,), y=(2,))
+    x = np.arange(80.0).reshape(40, 2)
+    cases = [
+        (lambda a: (a, a, a), 2 * x),
+        (lambda a: (a[0], a, a), x[0] + x),
+        (lambda a: (a[:-1], a[:-1], a[1:]), 2 * x[:-1]),
+        (lambda a: (a[::-1], a, a), x[::-1] + x),
+        (lambda a: (a[5], a, a), x[5] + x),
+    ]
+    for take, result in cases:
+        a, b, out = take(x.copy())
+        assert np.array_equal(add(a, b, out=out), result)
+
+
+# refused
+
+BAD = {
+    "count": (lambda: LAW(1, 2), r"law takes 3 arrays \(A, x, s\), got 2"),
+    "dtype": (lambda: TWICE([1j, 2]), "x has dtype complex128; expected real numbers"),
+    "text": (lambda: TWICE("ab"), "x has dtype <U2"),
+    "object": (lambda: TWICE([None, 1]), "x has dtype object"),
+    "ragged": (lambda: TWICE([[1.0], [1.0, 2.0]]), r"x is ragged; expected \(2,\)"),
+    "shape": (lambda: TWICE(np.ones((2, 3))), r"x has shape \(2, 3\); expected \(…, 2\)"),
+    "scalar": (lambda: TWICE(1.0), r"x has shape \(\)"),
+    "broadcast": (
+        lambda: LAW(*sample((2,), (3,), ())),
+        r"leading shapes do not broadcast: A \(2,\), x \(3,\), s \(\)",
+    ),
+    "kernel dtype": (lambda: Kernel(TWICE.program, dtype=int), "int64; kernels come in float64"),
+    "source": (lambda: TWICE.source("cuda"), "source is 'cuda'; expected 'llvm' or 'c'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_calls_are_refused(case):
+    call, message = BAD[case]
+    with pytest.raises(ArgumentError, match=message):
+        call()
+
+
+def test_unknown_keywords_are_refused():
+    for call in (TWICE, TWICE.call):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'y'"):
+            call(np.ones(2), y=1)
+
+
+# the short way
+
+
+def test_the_short_way_gives_what_the_long_way_gives():
+    for seed in range(20):
+        arguments = sample((), seed=seed)
+        for fast, slow in zip(LAW.call(*arguments), LAW._slow(*arguments), strict=True):
+            assert type(fast) is np.ndarray and fast.shape == slow.shape
+            np.testing.assert_array_max_ulp(fast, slow, 2)
+
+
+def test_the_short_way_is_for_exact_arrays_only():
+    def other(*arguments, **keywords):
+        return arguments, keywords
+
+    fast = LAW.fast(other)
+    exact = sample(())
+    assert fast(*exact)[0].shape == (2,)
+    check(fast(*map(read_only, exact)), exact)
+    A, x, s = exact
+    odd = [(ODD[kind](A), x, s) for kind in ODD if kind not in ("columns of a table",)]
+    odd += [(A, x), (A, x, s, s), (), (None, x, s), (A, x, 1.0), (A, x.astype(np.float32), s)]
+    odd += [(A[None], x, s), (A, x[:2], s), (A, np.ones(4), s), (A, x, np.ones(1)), (A, int, s)]
+    for arguments in odd:
+        got, keywords = fast(*arguments)
+        assert len(got) == len(arguments) and keywords == {}
+        assert all(a is b for a, b in zip(got, arguments, strict=True))
+    assert fast(A, x, s=s, out=None) == ((A, x), {"s": s, "out": None})
+
+
+def test_what_the_long_way_raises_comes_through():
+    def other(*arguments):
+        raise KeyError("no")
+
+    fast = TWICE.fast(other)
+    with pytest.raises(KeyError, match="no"):
+        fast(1)
+    assert (fast(np.ones(2)) == 2).all()
+
+
+def test_results_are_fresh_arrays():
+    x = np.ones(2)
+    first, second = TWICE(x), TWICE(x)
+    assert not np.shares_memory(first, second) and not np.shares_memory(first, x)
+    assert first.flags.owndata and first.flags.writeable
+    first[:] = 0
+    assert (second == 2).all() and (TWICE(x) == 2).all()
+    same = hinge.compile(lambda x: x, x=(2,))
+    assert not np.shares_memory(same(x), x)
+
+
+def test_a_function_keeps_its_code_and_a_kernel_is_let_go():
+    kernel = hinge.compile(lambda x: x + 0.125, x=(1,))
+    alone, gone = kernel.fast(print), weakref.ref(kernel)
+    assert kernel.call(np.ones(1)) == 1.125
+    del kernel
+    gc.collect()
+    assert gone() is None and alone(np.ones(1)) == 1.125
+
+
+def test_nothing_leaks():
+    arguments = sample(())
+    strict = Kernel(LAW.program, strict=True)
+    bad = [arguments[0], np.array([np.nan, 0, 0]), arguments[2]]
+
+    def calls(n):
+        for _ in range(n):
+            LAW.call(*arguments)
+        for _ in range(n // 10):
+            LAW(*map(list, arguments[:2]), 1.0)
+            strict.call(*bad)
+            with pytest.raises(ArgumentError):
+                LAW.call(1)
+
+    calls(200)
+    watched = [*arguments, None, np.ndarray, np.dtype(float)]
+    counts = [sys.getrefcount(a) for a in watched]
+    tracemalloc.start()
+    calls(200)
+    gc.collect()
+    before = tracemalloc.get_traced_memory()[0]
+    calls(10_000)
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 50_000
+    after = [sys.getrefcount(a) for a in watched]
+    assert all(abs(a - b) < 100 for a, b in zip(after, counts, strict=True))
+    assert after[:3] == counts[:3]
+
+
+@pytest.mark.parametrize("lead", [(), (5,)])
+def test_without_the_short_way_all_is_the_same(lead, monkeypatch):
+    monkeypatch.setattr(kernel_module, "fast_calls_work", lambda: False)
+    kernel = Kernel(LAW.program, "law")
+    assert kernel.call == kernel._slow
+    arguments = sample(lead)
+    check(kernel(*arguments), arguments)
+
+
+def test_the_short_way_knows_its_python(monkeypatch):
+    asked = []
+    monkeypatch.setattr(sysconfig, "get_config_var", lambda name: asked.append(name))
+    assert engine.fast_calls_work() == (sys.implementation.name == "cpython")
+    monkeypatch.setattr(sysconfig, "get_config_var", lambda name: 1)
+    assert not engine.fast_calls_work() and "Py_GIL_DISABLED" in asked
+
+
+# numbers that are not finite
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_strict_kernel_spoils_a_bad_sample_alone(bad, dtype):
+    program = trace(lambda x, y: (x / y, 3.0, x[:1], x[0] * 0), [(2,), (2,)])
+    kernel = Kernel(program, dtype=dtype, strict=True)
+    for n, at in ((1, 0), (9, 8), (40, 13)):
+        x, y = np.ones((n, 2)), np.full((n, 2), 2.0)
+        x[at, 1] = bad
+        for part in kernel(x, y):
+            assert np.isnan(part[at]).all() and np.isfinite(np.delete(part, at, axis=0)).all()
+        # also where nothing is wrong with the arguments
+        y[at - 1, 0] = 0
+        assert np.isnan(kernel(x, y)[1][at - 1])
+    told = kernel.fast(lambda *a: "handed on")
+    assert told(np.array([1, bad], dtype), np.ones(2, dtype)) == "handed on"
+    assert told(np.ones(2, dtype), np.zeros(2, dtype)) == "handed on"
+    assert told(np.ones(2, dtype), np.ones(2, dtype))[1] == 3
+
+
+def test_other_kernels_leave_numbers_alone():
+    x = np.array([[1.0, np.inf], [np.nan, 2.0]])
+    assert np.array_equal(TWICE(x), 2 * x, equal_nan=True)
+
+
+# what a kernel tells
+
+
+def test_a_kernel_tells_what_it_is():
+    assert LAW.ops == (11, 8, 0, 1, 0) and LAW.names == ("A", "x", "s")
+    assert Kernel(LAW.program).names == ("argument 1", "argument 2", "argument 3")
+    assert "define void @run" in LAW.source() and "define ptr @fast" in LAW.source("llvm")
+    assert "void law(" in LAW.source("c")
+
+
+def test_long_compilations_are_told_on_a_terminal(monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(progress, "_HALF_A_SECOND", 1)
+    for terminal, shape in ((False, (3,)), (True, (4,))):
+        screen.isatty = lambda terminal=terminal: terminal
+        assert hinge.compile(lambda x: 4.25 * x, x=shape).ops.multiplications == shape[0]
+        assert ("compiling <lambda> (4 operations)" in screen.getvalue()) == terminal
+    assert "3" not in screen.getvalue()

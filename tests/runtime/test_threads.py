@@ -1,0 +1,121 @@
+"""Batches over threads: the parts fit together, results do not depend on their number."""
+
+import os
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import hinge
+from hinge import Kernel
+from hinge.runtime import threads
+from hinge.runtime.threads import in_parallel
+
+RNG = np.random.default_rng(0)
+HEAVY = hinge.compile(lambda A, x: np.sin(A @ x), A=(8, 8), x=(8,))
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 63, 64, 65, 1000])
+@pytest.mark.parametrize("count", [1, 2, 3, 8])
+def test_parts_cover_the_batch_once(size, count):
+    seen = np.zeros(size, int)
+
+    def work(begin, end):
+        assert begin % 8 == 0
+        seen[begin:end] += 1
+
+    in_parallel(work, size, 8, count, most=10**6)
+    assert (seen == 1).all()
+
+
+def test_no_more_threads_than_asked_or_worth_it():
+    for wanted, most, parts in ((3, 10**6, 3), (8, 2, 2), (1, 10**6, 1), (0, 9, 1), (-1, 9, 1)):
+        begun = []
+        in_parallel(lambda a, b, begun=begun: begun.append(a), 800, 8, wanted, most)
+        assert len(begun) == parts
+
+
+def test_all_cores_unless_told(monkeypatch):
+    monkeypatch.setattr(threads, "_cores", lambda: 5)
+    begun = []
+    in_parallel(lambda a, b: begun.append(a), 800, 8, None, most=100)
+    assert len(begun) == 5
+
+
+def test_an_error_in_any_part_comes_through():
+    def work(begin, end):
+        if begin:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        in_parallel(work, 100, 8, 2, most=9)
+
+
+def test_the_number_of_threads_does_not_show():
+    A, x = RNG.normal(size=(8, 8)), RNG.normal(size=(30_001, 8))
+    one, *others = (Kernel(HEAVY.program, threads=n)(A, x) for n in (1, 2, None, 5))
+    assert all(np.array_equal(one, other) for other in others)
+    np.testing.assert_allclose(one, np.sin(x @ A.T), rtol=0, atol=1e-13)
+
+
+def test_a_million_samples():
+    norm = hinge.compile(lambda x: np.sqrt(x @ x), x=(3,))
+    x = RNG.normal(size=(1_000_003, 3))
+    np.testing.assert_allclose(norm(x), np.linalg.norm(x, axis=1), rtol=1e-15)
+    assert norm(x[:0]).shape == (0,)
+
+
+def test_calls_from_many_threads_at_once():
+    kernel = Kernel(HEAVY.program, "shared")
+    states = [(RNG.normal(size=(8, 8)), RNG.normal(size=(n, 8))) for n in (1, 9, 5000, 300, 20_000)]
+    gate = threading.Barrier(6)
+
+    def user(i):
+        gate.wait()
+        good = True
+        for A, x in states[i % 5 :] + states:
+            good &= np.allclose(kernel(A, x), np.sin(x @ A.T), rtol=0, atol=1e-13)
+            good &= np.allclose(kernel(A, x[0]), np.sin(A @ x[0]), rtol=0, atol=1e-13)
+        return good
+
+    with ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(user, range(6)))
+
+
+def test_the_lock_of_the_interpreter_is_let_go():
+    """While machine code runs in one thread, Python runs in another."""
+    kernel = Kernel(HEAVY.program, threads=1)
+    A, x = RNG.normal(size=(8, 8)), RNG.normal(size=(200_000, 8))
+    out, done, turns = kernel(A, x), threading.Event(), []
+
+    def count():
+        while not done.wait(1e-4):
+            turns.append(None)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(60)
+    try:
+        threading.Thread(target=count).start()
+        start = len(turns)
+        kernel(A, x, out=out)
+        counted = len(turns) - start
+    finally:
+        sys.setswitchinterval(before)
+        done.set()
+    assert counted > 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_has_threads_of_its_own():
+    kernel = Kernel(HEAVY.program, threads=2)
+    A, x = RNG.normal(size=(8, 8)), RNG.normal(size=(20_000, 8))
+    expected = kernel(A, x)
+    child = os.fork()
+    if child == 0:
+        watch = threading.Timer(20, lambda: os._exit(2))
+        watch.start()
+        os._exit(0 if np.array_equal(kernel(A, x), expected) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
