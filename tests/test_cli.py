@@ -1,4 +1,4 @@
-"""The command line: the demonstration and the look at a file."""
+"""The command line: the demonstration, the look at a file, the cache."""
 
 import os
 import subprocess
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hinge.cli import main
+from hinge.runtime import cache
 
 URDF = """<robot name="bot">
   <link name="base"/>
@@ -88,3 +89,20 @@ def test_importing_hinge_imports_little(module):
     code = f"import hinge, sys; sys.exit({module!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
     assert np.__name__ == "numpy"
+
+
+def test_cache_tells_and_clears(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "linux")
+    cache.store("key", b"x" * 3_000_000)
+    assert main(["cache", "info"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'hinge'}: 1 kernels, 3.0 MB\n"
+    assert main(["cache", "clear"]) == 0
+    assert capsys.readouterr().out.endswith(": 1 kernels deleted\n") and cache.load("key") is None
+    assert main(["cache", "info"]) == 0 and ": 0 kernels, 0.0 MB" in capsys.readouterr().out
+    (tmp_path / "hinge").chmod(0o777)
+    for action in ("info", "clear"):
+        assert main(["cache", action]) == 0
+        assert "no cache: there is no folder" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["cache", "burn"])

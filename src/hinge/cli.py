@@ -1,4 +1,4 @@
-"""The command `hinge`: a demonstration, and a look at a robot file."""
+"""The command `hinge`: a demonstration, a look at a robot file, the cache of kernels."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from . import zoo
 from .errors import HingeError, ModelWarning
 from .report import concerns, joint_table, tree
 from .robot import Robot, load
+from .runtime import cache
 from .simulate import simulate
 
 __all__ = ["main"]
@@ -32,11 +33,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     info.add_argument("file", help="a URDF or MJCF file")
     info.add_argument("--floating-base", action="store_true", help="let the root link move freely")
     info.add_argument("--package-dir", action="append", default=[], help="where package:// is")
+    kept = commands.add_parser("cache", help="compiled kernels on disk")
+    kept.add_argument("action", choices=("info", "clear"), help="tell about them, or delete them")
     given = parser.parse_args(arguments)
     console = Console()
     try:
         if given.command == "demo":
             _demo(console, Path(given.output))
+        elif given.command == "cache":
+            _cache(console, given.action)
         else:
             _info(console, given.file, given.floating_base, given.package_dir)
     except (HingeError, OSError) as error:
@@ -101,3 +106,14 @@ def _info(console: Console, file: str, floating_base: bool, package_dirs: list[s
     told = [str(w.message) for w in caught if issubclass(w.category, ModelWarning)]
     for concern in dict.fromkeys(told + concerns(robot.mechanism)):
         console.print(f"warning: {concern}", style="yellow", markup=False, highlight=False)
+
+
+def _cache(console: Console, action: str) -> None:
+    place, count, size = cache.info()
+    if place is None:
+        text = "no cache: there is no folder that this user alone can write"
+    elif action == "info":
+        text = f"{place}: {count} kernels, {size / 1e6:.1f} MB"
+    else:
+        text = f"{place}: {cache.clear()} kernels deleted"
+    console.print(text, markup=False, highlight=False, soft_wrap=True)

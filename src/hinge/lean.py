@@ -183,7 +183,7 @@ def _regrouped(bodies: list[Body]) -> list[Body]:
     for k in range(len(out) - 1, 0, -1):
         M = out[k].inertia.spatial
         moved = _indifferent(out[k].joint, M)
-        out[k] = replace(out[k], inertia=_tidy(_minus(M, moved)))
+        out[k] = replace(out[k], inertia=_tidy(_minus(M, moved), M))
         p = out[k].parent
         if p:
             felt = congruence(moved, _transfer(out[k].placement))
@@ -210,10 +210,10 @@ def _minus(A: SpatialInertia, B: SpatialInertia) -> SpatialInertia:
     return SpatialInertia(A.mass - B.mass, A.h - B.h, A.J - B.J)
 
 
-def _tidy(M: SpatialInertia) -> SpatialInertia:
-    """Rounding dust, relative to the body's own numbers, made zero."""
-    J = np.where(np.abs(M.J) < 1e-15 * np.abs(M.J).max(initial=0.0), 0.0, M.J)
-    h = np.where(np.abs(M.h) < 1e-15 * np.abs(M.h).max(initial=0.0), 0.0, M.h)
+def _tidy(M: SpatialInertia, before: SpatialInertia) -> SpatialInertia:
+    """What is rounding dust beside the numbers it was made from, made zero."""
+    J = np.where(np.abs(M.J) < 1e-15 * np.abs(before.J).max(initial=0.0), 0.0, M.J)
+    h = np.where(np.abs(M.h) < 1e-15 * np.abs(before.h).max(initial=0.0), 0.0, M.h)
     return SpatialInertia(M.mass, h, J)
 
 

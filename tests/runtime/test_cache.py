@@ -1,0 +1,304 @@
+"""Compiled code on disk: found again, never trusted, and never in the way."""
+
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hinge import Kernel
+from hinge.runtime import artifact, cache
+from hinge.runtime.engine import Target
+from hinge.trace.program import trace
+
+posix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="owners and modes of POSIX")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """An empty cache for one test."""
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "hinge"
+
+
+# a file
+
+
+def test_what_is_stored_is_found(place):
+    assert cache.load("key") is None
+    for payload in (b"machine code", b"", os.urandom(100_000)):
+        cache.store("key", payload)
+        assert cache.load("key") == payload
+    assert [f.name for f in place.iterdir()] == ["key"]
+
+
+@posix
+def test_nobody_else_may_look(place):
+    cache.store("key", b"code")
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    assert stat.S_IMODE((place / "key").stat().st_mode) == 0o600
+
+
+def _flip(file):
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+
+
+def _link(file):
+    file.rename(file.with_name("other"))
+    file.symlink_to(file.with_name("other"))
+
+
+def _folder(file):
+    file.unlink()
+    file.mkdir()
+
+
+DAMAGE = {
+    "a flipped bit": _flip,
+    "a wrong digest": lambda f: f.write_bytes(f.read_bytes()[:15] + bytes(32) + b"code"),
+    "another beginning": lambda f: f.write_bytes(b"X" + f.read_bytes()[1:]),
+    "truncated": lambda f: os.truncate(f, 40),
+    "less than a head": lambda f: os.truncate(f, 10),
+    "empty": lambda f: os.truncate(f, 0),
+    "longer": lambda f: f.write_bytes(f.read_bytes() + b"!"),
+    "a link": _link,
+    "a folder": _folder,
+    "writable by others": lambda f: f.chmod(0o622),
+    "gone": lambda f: f.unlink(),
+}
+
+
+@posix
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_file_that_is_not_sound_is_not_there(place, damage):
+    cache.store("key", b"code")
+    assert cache.load("key") == b"code"
+    DAMAGE[damage](place / "key")
+    assert cache.load("key") is None
+    cache.store("key", b"new code")
+    assert cache.load("key") == (None if damage == "a folder" else b"new code")
+    assert not list(place.glob(".new-*"))
+
+
+# the folder
+
+
+def assert_no_cache():
+    assert cache.folder() is None and cache.load("key") is None
+    cache.store("key", b"code")
+    assert cache.load("key") is None
+    assert cache.info() == (None, 0, 0) and cache.clear() == 0
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
+def test_a_folder_that_others_can_write_is_not_used(place, mode):
+    cache.store("key", b"code")
+    place.chmod(mode)
+    assert_no_cache()
+
+
+@posix
+def test_a_folder_of_someone_else_is_not_used(place, monkeypatch):
+    cache.store("key", b"code")
+    other = os.getuid() + 1
+    monkeypatch.setattr(os, "getuid", lambda: other)
+    assert_no_cache()
+
+
+def test_a_file_in_place_of_the_folder(place, monkeypatch):
+    place.parent.mkdir(exist_ok=True)
+    place.write_text("")
+    assert_no_cache()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place))
+    assert_no_cache()
+
+
+def test_no_home(place, monkeypatch):
+    def nobody():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", nobody)
+    assert_no_cache()
+
+
+def test_a_home_that_is_not_there_is_made(place, monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(place / "home"))
+    cache.store("key", b"code")
+    assert cache.load("key") == b"code" and cache.folder() == place / "home/.cache/hinge"
+
+
+def test_a_folder_that_cannot_be_written(place, monkeypatch):
+    cache.store("key", b"code")
+
+    def refuse(*args, **keywords):
+        raise PermissionError("read-only file system")
+
+    with monkeypatch.context() as m:
+        m.setattr(tempfile, "mkstemp", refuse)
+        cache.store("other", b"code")
+    with monkeypatch.context() as m:
+        m.setattr(os, "replace", refuse)
+        cache.store("other", b"code")
+    assert cache.load("other") is None and cache.load("key") == b"code"
+    assert [f.name for f in place.iterdir()] == ["key"]
+
+
+@pytest.mark.skipif(getattr(os, "getuid", lambda: 0)() == 0, reason="root may write everywhere")
+def test_a_read_only_folder(place):
+    cache.store("key", b"code")
+    place.chmod(0o500)
+    cache.store("other", b"code")
+    assert cache.load("other") is None and cache.load("key") == b"code"
+
+
+def test_each_system_has_its_place(monkeypatch):
+    monkeypatch.setenv("LOCALAPPDATA", "local")
+    monkeypatch.setattr(Path, "home", lambda: Path("me"))
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert cache._place() == Path("local/hinge/cache")
+    monkeypatch.delenv("LOCALAPPDATA")
+    assert cache._place() == Path("me/AppData/Local/hinge/cache")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert cache._place() == Path("me/Library/Caches/hinge")
+
+
+def test_info_and_clear(place):
+    cache.store("a", b"12345")
+    cache.store("b", b"")
+    head = (place / "b").stat().st_size
+    assert cache.info() == (place, 2, 5 + 2 * head)
+    assert cache.clear() == 2 and cache.info() == (place, 0, 0)
+
+
+WRITER = """
+import os, sys
+from hinge.runtime import cache
+for i in range(200):
+    cache.store("key", sys.argv[1].encode() * 5000 * (1 + i % 3))
+    data = cache.load("key")
+    assert data and data == data[:1] * len(data) and len(data) % 5000 == 0, "torn"
+"""
+
+
+def test_writers_at_the_same_time(place):
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, letter]) for letter in "abc"]
+    assert [w.wait(timeout=60) for w in writers] == [0, 0, 0]
+    assert [f.name for f in place.iterdir()] == ["key"]
+
+
+# keys
+
+
+def test_everything_the_code_depends_on_is_in_the_key(monkeypatch):
+    target = Target("cpu", "+a", 256)
+    base = ("program", target, "double", False)
+    others = [
+        ("program2", target, "double", False),
+        ("program", Target("cpu2", "+a", 256), "double", False),
+        ("program", Target("cpu", "+b", 256), "double", False),
+        ("program", Target("cpu", "+a", 128), "double", False),
+        ("program", target, "float", False),
+        ("program", target, "double", True),
+    ]
+    keys = [artifact.full_key(*settings) for settings in [base, *others]]
+    for name in ("source_stamp", "llvm_version"):
+        with monkeypatch.context() as m:
+            m.setattr(artifact, name, lambda: "other")
+            keys.append(artifact.full_key(*base))
+    assert artifact.full_key(*base) == keys[0] and len(set(keys)) == len(keys)
+    # parts do not run into each other
+    assert cache.digest("ab", "c") != cache.digest("a", "bc")
+    assert cache.digest("ab") == cache.digest(b"ab")
+
+
+def test_the_stamp_changes_with_the_source(monkeypatch, tmp_path):
+    package = tmp_path / "package"
+    (package / "runtime").mkdir(parents=True)
+    (package / "small.py").write_text("a = 1")
+    monkeypatch.setattr(artifact, "__file__", str(package / "runtime" / "artifact.py"))
+    stamp = artifact.source_stamp.__wrapped__
+    stamps = [stamp()]
+    os.utime(package / "small.py", (1, 1))
+    stamps.append(stamp())
+    (package / "more.py").write_text("")
+    stamps.append(stamp())
+    assert len(set(stamps)) == 3 and stamp() == stamps[2]
+
+
+# kernels
+
+
+def test_code_is_compiled_once(place, monkeypatch):
+    program = trace(lambda x: (x * 3, x @ x), [(4,)])
+    x = np.arange(8.0).reshape(2, 4)
+    first = Kernel(program)
+    expected = first(x)
+
+    def never(*arguments):
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(artifact, "compile_text", never)
+    again = Kernel(program)
+    assert again.ops == first.ops and again.artifact == first.artifact
+    assert all(np.array_equal(a, b) for a, b in zip(again(x), expected, strict=True))
+    with pytest.raises(AssertionError, match="compiled again"):
+        Kernel(program, dtype=np.float32)(x)
+
+
+def test_a_program_is_traced_only_if_its_code_is_not_found(place):
+    made = []
+
+    def make():
+        made.append(trace(lambda x: x * 5, [(2,)]))
+        return made[-1]
+
+    for _ in range(3):
+        assert Kernel(make, key="times five")(np.ones(2)).tolist() == [5, 5]
+    assert len(made) == 1
+    assert Kernel(make, key="times five again")(np.ones(2)).tolist() == [5, 5]
+    assert len(made) == 2
+
+
+PROCESS = """
+import numpy as np, hinge, hinge.compiled
+from hinge.runtime import artifact
+done = []
+def noted(module, name):
+    real = getattr(module, name)
+    setattr(module, name, lambda *a: (done.append(name), real(*a))[1])
+noted(artifact, "compile_text")
+noted(hinge.compiled, "trace")
+robot = hinge.zoo.arm(2)
+M = robot.mass_matrix(np.array([0.1, 0.2]))
+print(done, robot.kernel("mass_matrix", "q").ops, M.tolist())
+"""
+
+
+def in_a_new_process(seed):
+    env = {**os.environ, "PYTHONHASHSEED": str(seed)}
+    run = subprocess.run([sys.executable, "-c", PROCESS], capture_output=True, text=True, env=env)
+    assert run.returncode == 0, run.stderr
+    done, _, rest = run.stdout.partition("]")
+    return done + "]", rest
+
+
+def test_a_new_process_finds_the_code(place):
+    done, expected = in_a_new_process(1)
+    assert done == "['trace', 'compile_text']"
+    assert in_a_new_process(2) == ("[]", expected)
+    (file,) = place.iterdir()
+    _flip(file)
+    assert in_a_new_process(3) == (done, expected)
+    assert in_a_new_process(4) == ("[]", expected)
+    place.chmod(0o777)
+    assert in_a_new_process(5) == (done, expected)
