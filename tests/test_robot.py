@@ -101,7 +101,7 @@ BAD = {
     ),
     "f_ext": (
         lambda: ARM.bias_forces(Z, Z, np.zeros((2, 6))),
-        r"f_ext has shape \(2, 6\); .* on each of 3 bodies",
+        r"f_ext has shape \(2, 6\); .* force\) on 3 bodies",
     ),
     "frame": (lambda: ARM.jacobian(Z, "tol"), "no frame 'tol'; did you mean 'tool'"),
     "reference": (lambda: ARM.jacobian(Z, "tool", "local"), "reference is 'local'; choose"),

@@ -38,13 +38,13 @@ _LOOPED = {"inverse_dynamics", "forward_dynamics", "bias_forces", "gravity_force
 MOST_UNROLLED = 40
 
 
-def array_shape(mech: Mechanism, name: str) -> tuple[int, ...] | None:
-    """The shape of one sample of an array of that name, None for a name with no meaning."""
+def array_shape(mech: Mechanism, name: str) -> tuple[int, ...]:
+    """The shape of one sample of an array of that name; a name without a meaning is a scalar."""
     if name in ("q", "q0", "q1"):
         return (mech.nq,)
     if name == "f_ext":
         return (mech.n_bodies, 6)
-    return (mech.nv,) if name in ("qd", "qdd", "tau", "dv", "u", "v") else None
+    return (mech.nv,) if name in ("qd", "qdd", "tau", "dv", "u", "v") else ()
 
 
 def robot_kernel(
@@ -56,7 +56,7 @@ def robot_kernel(
     threads: int | None = None,
 ) -> Kernel:
     """The named algorithm on a mechanism, compiled; arrays in order, other arguments fixed."""
-    shapes = [array_shape(mech, a) or () for a in arrays]
+    shapes = [array_shape(mech, a) for a in arrays]
 
     def make() -> Program | LoopProgram:
         form = lean(mech) if name in _JOINT_LEVEL else Lean.same(mech)

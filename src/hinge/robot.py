@@ -327,7 +327,7 @@ class Robot:
         if fn is None:
             return lambda function: self.compile(function, **shapes)
         names = list(inspect.signature(fn).parameters)
-        given = {n: shapes.get(n, array_shape(self.mechanism, n) or ()) for n in names}
+        given = {n: shapes.get(n, array_shape(self.mechanism, n)) for n in names}
         return compile(fn, self.dtype, self.threads, **given)
 
     def _call(self, name: str, static: dict[str, Any] | None = None, **arrays: Any) -> Any:
@@ -338,9 +338,8 @@ class Robot:
         if tuple(a.name for a in given) == _DIRECT.get(name) and name not in self.__dict__:
             # from now on single calls go straight to machine code, which comes back here if need be
             fast = kernel.fast(getattr(type(self), name).__get__(self))
-            self.__dict__.update(
-                {name: fast, **{a: fast for a, n in _ALIASES.items() if n == name}}
-            )
+            self.__dict__.update({alias: fast for alias, n in _ALIASES.items() if n == name})
+            self.__dict__[name] = fast
         return result
 
     def __reduce__(self) -> Any:
@@ -348,14 +347,13 @@ class Robot:
 
     def argument(self, name: str, value: Any) -> Argument:
         """What this robot expects of an array of that name, for functions built on robots."""
+        shape = array_shape(self.mechanism, name)
         if name in ("q", "q0", "q1"):
             meaning = f"nq = {self.nq} coordinates"
-            return Argument(name, value, self.neutral(), meaning, self._check_quaternions)
+            return Argument(name, value, shape, meaning, self._check_quaternions)
         if name == "f_ext":
-            n = self.mechanism.n_bodies
-            meaning = f"a force (moment; force) on each of {n} bodies"
-            return Argument(name, value, np.zeros((n, 6)), meaning)
-        return Argument(name, value, np.zeros(self.nv), f"nv = {self.nv} {_NOUNS[name]}")
+            return Argument(name, value, shape, f"a force (moment; force) on {shape[0]} bodies")
+        return Argument(name, value, shape, f"nv = {self.nv} {_NOUNS[name]}")
 
     def _check_quaternions(self, q: np.ndarray) -> str:
         for body in self.mechanism.bodies[1:]:

@@ -15,6 +15,7 @@ from hinge.runtime import artifact, cache
 from hinge.runtime.engine import Target
 from hinge.trace.program import trace
 
+linux = pytest.mark.skipif(sys.platform != "linux", reason="the place depends on the system")
 posix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="owners and modes of POSIX")
 
 
@@ -190,6 +191,7 @@ for i in range(200):
 """
 
 
+@linux
 def test_writers_at_the_same_time(place):
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, letter]) for letter in "abc"]
     assert [w.wait(timeout=60) for w in writers] == [0, 0, 0]
@@ -292,6 +294,7 @@ def in_a_new_process(seed):
     return done + "]", rest
 
 
+@linux
 def test_a_new_process_finds_the_code(place):
     done, expected = in_a_new_process(1)
     assert done == "['trace', 'compile_text']"

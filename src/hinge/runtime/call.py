@@ -20,21 +20,16 @@ __all__ = ["Argument", "broadcast", "evaluate", "single"]
 
 @dataclass(frozen=True)
 class Argument:
-    """An array argument: a valid sample gives its shape, the meaning says what it holds.
+    """An array argument: the shape of one sample, and what it holds.
 
     check: says what is wrong with a sample that has the right shape and finite entries, or "".
     """
 
     name: str
     value: Any
-    example: np.ndarray
+    shape: tuple[int, ...]
     meaning: str
     check: Callable[[np.ndarray], str] = lambda sample: ""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of one sample."""
-        return self.example.shape
 
 
 def evaluate(where: str, kernel: Kernel, arguments: Sequence[Argument], out: Any = None) -> Any:
@@ -42,13 +37,10 @@ def evaluate(where: str, kernel: Kernel, arguments: Sequence[Argument], out: Any
 
     where: what is being called on what, for messages, such as "inverse_dynamics of 'panda'".
     """
-    arrays = broadcast(where, arguments)
-    first = arguments[0]
-    lead = arrays[first.name].shape[: arrays[first.name].ndim - len(first.shape)]
+    arrays, lead = _sound(where, arguments)
     results = kernel.results(lead, out)
-    kernel.run_batch(
-        [arrays[a.name].astype(kernel.dtype, copy=False) for a in arguments], results, lead
-    )
+    given = [x.astype(kernel.dtype, copy=False) for x in arrays.values()]
+    kernel.run_batch(given, results, lead)
     if lead == () and not all(np.isfinite(result).all() for result in results):
         raise SingularError(
             f"{where}: the result is not finite: a joint here moves no inertia at all (a massless "
@@ -60,11 +52,21 @@ def evaluate(where: str, kernel: Kernel, arguments: Sequence[Argument], out: Any
 
 def broadcast(where: str, arguments: Sequence[Argument]) -> dict[str, np.ndarray]:
     """The arguments, checked and broadcast to their common leading shape."""
+    arrays, lead = _sound(where, arguments)
+    return {a.name: np.broadcast_to(arrays[a.name], lead + a.shape) for a in arguments}
+
+
+def _sound(
+    where: str, arguments: Sequence[Argument]
+) -> tuple[dict[str, np.ndarray], tuple[int, ...]]:
+    """The arguments, checked, and their common leading shape."""
     arrays = {a.name: _checked(where, a) for a in arguments}
     lead = _leading_shape(where, arguments, arrays)
     if lead == ():
-        _require_sound(where, arguments, arrays)
-    return {a.name: np.broadcast_to(arrays[a.name], lead + a.shape) for a in arguments}
+        for a in arguments:
+            if problem := _wrong(a, arrays[a.name]):
+                raise ArgumentError(f"{where}: {problem}")
+    return arrays, lead
 
 
 def single(where: str, arguments: Sequence[Argument]) -> dict[str, np.ndarray]:
@@ -102,6 +104,8 @@ def _leading_shape(
     where: str, arguments: Sequence[Argument], arrays: Mapping[str, np.ndarray]
 ) -> tuple[int, ...]:
     leads = {a.name: arrays[a.name].shape[: arrays[a.name].ndim - len(a.shape)] for a in arguments}
+    if len(set(leads.values())) == 1:
+        return next(iter(leads.values()))
     try:
         return np.broadcast_shapes(*leads.values())
     except ValueError:
@@ -116,11 +120,3 @@ def _wrong(a: Argument, x: np.ndarray) -> str:
         entry = ", ".join(map(str, bad[0]))
         return f"{a.name}[{entry}] is {x[tuple(bad[0])]}; expected finite numbers"
     return a.check(x)
-
-
-def _require_sound(
-    where: str, arguments: Sequence[Argument], arrays: dict[str, np.ndarray]
-) -> None:
-    for a in arguments:
-        if problem := _wrong(a, arrays[a.name]):
-            raise ArgumentError(f"{where}: {problem}")

@@ -186,24 +186,25 @@ class Kernel:
         self, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], lead: tuple[int, ...]
     ) -> None:
         """Fill the results, which are contiguous, from arguments that broadcast to `lead`."""
-        size = _size(lead)
-        safe = [x.copy() if not x.flags.aligned or _in_the_way(x, results) else x for x in arrays]
-        rows = [_rows(x, lead, shape) for x, shape in zip(safe, self.artifact.inputs, strict=True)]
-        item = self.dtype.itemsize
+        size, item = _size(lead), self.dtype.itemsize
+        rows = [_rows(x, lead, s) for x, s in zip(arrays, self.artifact.inputs, strict=True)]
         strides = [stride for _, stride in rows]
         strides += [item * _size(shape) for shape in self.artifact.outputs]
-        keep = [x for x, _ in rows]
-        addresses = [x.ctypes.data for x in (*keep, *results)]
-        a, s = np.array(addresses, dtype=np.uintp), np.array(strides, dtype=np.int64)
-        lanes = self.target.lanes(self._scalar)
+        addresses = [x.ctypes.data for x, _ in rows] + [x.ctypes.data for x in results]
+        n = len(strides)
+        a, s = (ctypes.c_void_p * n)(*addresses), (ctypes.c_int64 * n)(*strides)
 
         def work(begin: int, end: int) -> None:
             scratch = np.empty(self._scratch_bytes + 64, dtype=np.uint8)
             aligned = (scratch.ctypes.data + 63) // 64 * 64
-            self._run(a.ctypes.data, s.ctypes.data, begin, end, aligned)
+            self._run(a, s, begin, end, aligned)
 
-        cost = 1 + sum(self.ops) + sum(map(_size, self.artifact.outputs))
-        in_parallel(work, size, lanes, self.threads, most=1 + size * cost // _WORK_PER_THREAD)
+        most = 1 + size * self._cost // _WORK_PER_THREAD
+        in_parallel(work, size, self.target.lanes(self._scalar), self.threads, most)
+
+    @cached_property
+    def _cost(self) -> int:
+        return 1 + sum(self.ops) + sum(map(_size, self.artifact.outputs))
 
 
 def _size(shape: tuple[int, ...]) -> int:
