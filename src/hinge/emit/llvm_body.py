@@ -136,27 +136,33 @@ class Body(ABC):
         return angles
 
     def new(self) -> str:
+        """A fresh name."""
         self.fresh += 1
         return f"%v{self.fresh}"
 
     def line(self, text: str) -> str:
+        """Add a line; the name of its value."""
         name = self.new()
         self.lines.append(f"  {name} = {text}")
         return name
 
     def address(self, base: str, index: int) -> str:
+        """Where value `index` from a base is."""
         return self.line(f"getelementptr i8, ptr {base}, i64 {index * self.flavor.bytes}")
 
     def load(self, base: str, index: int) -> str:
+        """Load value `index` from a base."""
         f = self.flavor
         return self.line(f"load {f.type}, ptr {self.address(base, index)}, align {f.bytes}")
 
     def store(self, node: Node, base: str, index: int) -> None:
+        """Store a node as value `index` from a base."""
         f, value = self.flavor, self.operand(node)
         where = self.address(base, index)
         self.lines.append(f"  store {f.type} {value}, ptr {where}, align {f.bytes}")
 
     def operand(self, node: Node) -> str:
+        """A node as an operand, loaded if it is not there yet."""
         if node.op == "const":
             return self.flavor.const(node.value)
         if node.id not in self.names:
@@ -164,6 +170,7 @@ class Body(ABC):
         return self.names[node.id]
 
     def operation(self, node: Node) -> None:
+        """The line of an operation."""
         if node.op in ("sin", "cos"):
             self.sincos(node)
             return
@@ -221,6 +228,7 @@ class PieceBody(Body):
         self.angles = self.angles_of(piece.nodes)
 
     def text(self, name: str) -> str:
+        """The function of that name."""
         for id, slot in self.piece.loads.items():
             self.names[id] = self.load("%ws", slot)
         for node in self.piece.nodes:
@@ -241,6 +249,7 @@ class PieceBody(Body):
         )
 
     def fetch(self, node: Node) -> str:
+        """Load an input from its argument."""
         array, index = self.where[node.value]
         return self.load(f"%in{array}", index)
 

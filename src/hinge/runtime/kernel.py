@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..emit.llvm import MOST_FOR_SINGLE, module_text
+from ..emit.llvm import module_text
 from ..errors import ArgumentError
 from ..trace.loop import LoopProgram
 from ..trace.program import Operations, Program
@@ -123,9 +123,10 @@ class Kernel:
         otherwise: what to call with any other arguments, and, if the kernel is strict, when a
         result is not finite.
         """
-        if not fast_calls_work() or sum(self.ops) > MOST_FOR_SINGLE:
+        address = self._library.address("fast")
+        if not address or not fast_calls_work():
             return otherwise
-        return self._library.method("fast", self.name, otherwise)
+        return method(self.name, address, otherwise)
 
     def __call__(self, *arguments: Any, out: Any = None) -> Any:
         if out is None:
@@ -187,7 +188,8 @@ class Kernel:
     ) -> None:
         """Fill the results, which are contiguous, from arguments that broadcast to `lead`."""
         size, item = _size(lead), self.dtype.itemsize
-        rows = [_rows(x, lead, s) for x, s in zip(arrays, self.artifact.inputs, strict=True)]
+        safe = [x.copy() if not x.flags.aligned or _in_the_way(x, results) else x for x in arrays]
+        rows = [_rows(x, lead, s) for x, s in zip(safe, self.artifact.inputs, strict=True)]
         strides = [stride for _, stride in rows]
         strides += [item * _size(shape) for shape in self.artifact.outputs]
         addresses = [x.ctypes.data for x, _ in rows] + [x.ctypes.data for x in results]
