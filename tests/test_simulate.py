@@ -67,6 +67,8 @@ def test_a_batch_is_many_single_runs():
     for i in range(3):
         single = simulate(robot, q[i], tau=[0.1, 0.0], duration=0.05, dt=0.01)
         assert_close(motion.q[:, i], single.q, 0.0)
+    forces = simulate(robot, q[0], tau=np.zeros((5, 2)), duration=0.02, dt=0.01)
+    assert forces.q.shape == (3, 5, 2)
     with pytest.raises(ArgumentError, match=r"plot draws one trajectory; .* shape \(3,\)"):
         motion.plot()
 
@@ -96,7 +98,7 @@ def test_losses_of_followers_load_their_leader():
     qd = np.array([1.0, -2.0, 0.5])
     rates = np.concatenate(robot.mechanism.rates(qd))
     power = -0.3 * rates @ rates - 0.2 * np.abs(rates).sum()
-    assert_close(joint_losses(robot, qd) @ qd, power, 10 * EPS)
+    assert_close(joint_losses(robot)(qd) @ qd, power, 10 * EPS)
 
 
 def test_external_forces_act_throughout():
@@ -127,6 +129,10 @@ BAD = {
     "qd": (dict(qd=[np.nan, 0.0]), r"qd\[0\] is nan"),
     "tau": (dict(tau=[1.0, 2.0, 3.0]), r"simulate 'pendulum2': tau has shape \(3,\); expected"),
     "force": (dict(tau=lambda t, q, qd: [1.0]), r"tau has shape \(1,\); expected"),
+    "wide force": (
+        dict(tau=lambda t, q, qd: np.zeros((3, 2))),
+        r"tau has leading shape \(3,\); the motion has \(\)",
+    ),
     "together": (dict(q=np.zeros((2, 2)), qd=np.zeros((3, 2))), "leading shapes do not broadcast"),
 }
 

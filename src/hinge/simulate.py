@@ -96,11 +96,13 @@ def simulate(
         raise ArgumentError(f"{where}: duration {duration} is less than one step dt = {dt}")
     step = _METHODS[check_choice(where, "method", method, tuple(_METHODS))]
     start = {"q": q, "qd": np.zeros(robot.nv) if qd is None else qd}
+    start |= {} if tau is None or callable(tau) else {"tau": tau}
+    start |= {} if f_ext is None else {"f_ext": f_ext}
     state = broadcast(where, [robot.argument(name, x) for name, x in start.items()])
-    force = _force(where, robot, tau)
+    force, losses = _force(where, robot, tau), joint_losses(robot)
 
     def acceleration(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        total = force(t, q, qd) + joint_losses(robot, qd)
+        total = force(t, q, qd) + losses(qd)
         if constraints:
             return robot.constrained_forward_dynamics(q, qd, total, constraints, f_ext).qdd
         return robot.forward_dynamics(q, qd, total, f_ext)
@@ -114,21 +116,25 @@ def simulate(
     return Trajectory(robot, t, qs, qds, taus)
 
 
-def joint_losses(robot: Robot, qd: np.ndarray) -> np.ndarray:
-    """−damping q̇ − friction sign(q̇) of every joint, the sign smoothed at low speed: (…, nv)."""
+def joint_losses(robot: Robot) -> Callable[[np.ndarray], np.ndarray]:
+    """q̇ ↦ −damping q̇ − friction sign(q̇) of every joint, the sign smoothed at low speed."""
     mech = robot.mechanism
     ratio = mech.rates(np.ones(robot.nv))
     parts = list(zip(mech.bodies, ratio, strict=True))
     damping = mech.join([np.array(b.joint.damping) * r for b, r in parts])
     friction = mech.join([np.array(b.joint.friction) * np.sign(r) for b, r in parts])
-    return -damping * qd - friction * np.tanh(qd / _STICTION_SPEED)
+    return lambda qd: -damping * qd - friction * np.tanh(qd / _STICTION_SPEED)
 
 
 def _force(where: str, robot: Robot, tau: Force | None) -> Acceleration:
     def force(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         value = np.zeros(robot.nv) if tau is None else tau(t, q, qd) if callable(tau) else tau
-        given = [robot.argument("tau", value), robot.argument("qd", qd)]
-        return broadcast(where, given)["tau"]
+        total = broadcast(where, [robot.argument("tau", value), robot.argument("qd", qd)])["tau"]
+        if total.shape != qd.shape:
+            raise ArgumentError(
+                f"{where}: tau has leading shape {total.shape[:-1]}; the motion has {qd.shape[:-1]}"
+            )
+        return total
 
     return force
 

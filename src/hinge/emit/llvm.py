@@ -19,8 +19,10 @@ from .llvm_tiles import finite_sum, sums, tiles
 
 __all__ = ["MOST_FOR_SINGLE", "module_text"]
 
-# larger programs get no code for single calls: it would take as long to compile as the rest
-MOST_FOR_SINGLE = 15_000
+# larger programs get no code for single calls: it would take as long to compile as the rest, or,
+# where loops keep it short, too much of the stack
+MOST_FOR_SINGLE = 30_000
+MOST_STACK = 1 << 18
 
 _HEADER = """
 declare i64 @llvm.smin.i64(i64, i64)
@@ -44,19 +46,25 @@ def module_text(
     wide, one = Flavor(lanes, scalar), Flavor(1, scalar)
     looped = isinstance(program, LoopProgram)
     layout: Any = LoopLayout(program) if looped else Layout(program)
-    single = not looped and sum(program.ops) <= MOST_FOR_SINGLE
-    flavors = (wide, one) if single else (wide,)
     parts = [_HEADER, _index(layout), tiles(wide)]
     slots = 0
-    for flavor in flavors:
+    for flavor in (wide, one):
         text, names, slots = (loop_bodies if looped else bodies)(layout, flavor)
+        if flavor is one and not _fits_single_calls(program, slots, one):
+            break
         parts += [declarations(flavor), text, _all_bodies(layout, flavor, names)]
         if strict:
             parts.append(sums(flavor))
+        if flavor is one:
+            parts.append(fast_call(layout, one, slots, strict))
     parts += [_run(layout, wide, strict), _workspace(layout, wide, slots)]
-    if single:
-        parts.append(fast_call(layout, one, slots, strict))
     return "\n".join(parts)
+
+
+def _fits_single_calls(program: Program | LoopProgram, slots: int, f: Flavor) -> bool:
+    if isinstance(program, LoopProgram):
+        return slots * f.bytes <= MOST_STACK
+    return sum(program.ops) <= MOST_FOR_SINGLE
 
 
 def _index(layout: Layout) -> str:

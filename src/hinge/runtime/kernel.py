@@ -123,10 +123,9 @@ class Kernel:
         otherwise: what to call with any other arguments, and, if the kernel is strict, when a
         result is not finite.
         """
-        address = self._library.address("fast")
-        if not address or not fast_calls_work():
+        if not fast_calls_work() or not self._library.address("fast"):
             return otherwise
-        return method(self.name, address, otherwise)
+        return self._library.method("fast", self.name, otherwise)
 
     def __call__(self, *arguments: Any, out: Any = None) -> Any:
         if out is None:
