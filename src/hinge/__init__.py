@@ -1,11 +1,12 @@
 """hinge: the dynamics of robots and articulated mechanisms."""
 
-from . import algorithms, edit, zoo
+from typing import TYPE_CHECKING, Any
+
+from . import algorithms
 from .algorithms.constraints import ConstrainedMotion, LoopConstraint
 from .algorithms.inverse_kinematics import InverseKinematics
 from .builder import MechanismBuilder
 from .compiled import compile
-from .derivatives import grad, hessian, jacobian, jvp, vjp
 from .errors import (
     ArgumentError,
     HingeError,
@@ -87,3 +88,31 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+# what not every program needs is imported when it is first asked for
+_LATER = {
+    "edit": "",
+    "grad": "derivatives",
+    "hessian": "derivatives",
+    "jacobian": "derivatives",
+    "jvp": "derivatives",
+    "vjp": "derivatives",
+    "zoo": "",
+}
+if TYPE_CHECKING:
+    from . import edit, zoo
+    from .derivatives import grad, hessian, jacobian, jvp, vjp
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'hinge' has no attribute {name!r}")
+    from importlib import import_module
+
+    module = import_module(f".{_LATER[name] or name}", __name__)
+    globals()[name] = module if not _LATER[name] else getattr(module, name)
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return __all__

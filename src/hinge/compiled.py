@@ -5,19 +5,20 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import algorithms
 from .errors import ArgumentError
 from .lean import Lean, lean
-from .looped import trace_loops
 from .mechanism import Mechanism
 from .runtime.cache import digest
 from .runtime.kernel import Kernel
-from .trace.loop import LoopProgram
 from .trace.program import Program, trace
+
+if TYPE_CHECKING:
+    from .trace.loop import LoopProgram
 
 __all__ = ["array_shape", "compile", "robot_kernel"]
 
@@ -61,6 +62,8 @@ def robot_kernel(
     def make() -> Program | LoopProgram:
         form = lean(mech) if name in _JOINT_LEVEL else Lean.same(mech)
         if name in _LOOPED and mech.n_bodies > MOST_UNROLLED and not mech.has_followers:
+            from .looped import trace_loops
+
             given = dict(zip(arrays, shapes, strict=True))
             return trace_loops(getattr(algorithms, name), form, given, name)
 

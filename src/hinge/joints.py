@@ -65,7 +65,7 @@ class Revolute(Joint):
         return about_axis(np.array(self.axis), q), np.zeros(3)
 
     def turn(self, q: np.ndarray) -> tuple[int, Any, Any] | None:
-        if 1.0 not in self.axis:
+        if sorted(self.axis) != [0.0, 0.0, 1.0]:
             return None
         return list(self.axis).index(1.0), cos(q[0]), sin(q[0])
 

@@ -129,7 +129,9 @@ def _to_common_normal(X: Transform) -> Transform:
     n = np.array([-d[1], d[0], 0.0])
     if np.hypot(n[0], n[1]) > 1e-9:
         s = np.cross(p, d) @ n / (n @ n)
-        return Transform(_turn_z(np.arctan2(n[1], n[0])), (0.0, 0.0, s))
+        # of nearly parallel axes the common normal is far away: going there would cost digits
+        near = abs(s) <= 10 * np.linalg.norm(p)
+        return Transform(_turn_z(np.arctan2(n[1], n[0])), (0.0, 0.0, s if near else 0.0))
     if np.hypot(p[0], p[1]) > 1e-9:
         return Transform(_turn_z(np.arctan2(p[1], p[0])), (0.0, 0.0, p[2]))
     return Transform()
@@ -160,7 +162,7 @@ def _canonical(body: Body, parent: Transform, own: Transform) -> Body:
 def _split_turn(R: np.ndarray) -> tuple[np.ndarray, float]:
     """R = Rz(a) Rx(b) Rz(zero): the first two together, and the angle of the last."""
     sine = np.hypot(R[0, 2], R[1, 2])
-    a = np.arctan2(R[0, 2], -R[1, 2]) if sine > 1e-9 else 0.0
+    a = np.arctan2(R[0, 2], -R[1, 2]) if sine > _NEAR else 0.0
     if a > 0.5 * np.pi + _NEAR or a < -0.5 * np.pi - _NEAR:
         a, sine = a - np.copysign(np.pi, a), -sine
     b = np.arctan2(sine, R[2, 2])

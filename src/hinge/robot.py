@@ -19,7 +19,6 @@ from .compiled import array_shape, compile, robot_kernel
 from .errors import ArgumentError
 from .load import load_mechanism
 from .mechanism import Mechanism
-from .report import conventions
 from .runtime.call import Argument, evaluate, single
 from .runtime.check import check_choice, check_number, check_pose
 from .runtime.kernel import Kernel
@@ -126,6 +125,8 @@ class Robot:
 
     def conventions(self) -> None:
         """Print what every number means for this robot."""
+        from .report import conventions
+
         print(conventions(self.mechanism))
 
     def __repr__(self) -> str:

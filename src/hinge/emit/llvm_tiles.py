@@ -18,36 +18,41 @@ def tiles(f: Flavor) -> str:
 
 
 def finite_sum(layout: Layout, f: Flavor) -> tuple[list[str], str]:
-    """Lines that sum 0 · x over all arguments and values: a number only if all are finite."""
+    """Lines that gather the bits of x − x over all arguments and values: 0 only if all are finite.
+
+    The name they leave is a number, 0 or NaN.
+    """
     arrays = [(f"in{i}", size) for i, size in enumerate(layout.program.input_sizes)]
-    lines, total = [], f.const(0.0)
+    lines, total = [], f.word(0)
     for name, size in [*arrays, ("out", layout.varying)]:
-        call = f"call {f.type} @sum_{f.name}(ptr %{name}, i64 {size}, {f.type} {total})"
+        call = f"call {f.bits} @gather_{f.name}(ptr %{name}, i64 {size}, {f.bits} {total})"
         lines.append(f"  %total_{name} = {call}")
         total = f"%total_{name}"
-    return lines, total
+    lines.append(f"  %total = bitcast {f.bits} {total} to {f.type}")
+    return lines, "%total"
 
 
 def sums(f: Flavor) -> str:
-    """Two loops over n values: the sum of 0 · x, and that sum added to all of them."""
-    t = f.type
-    return f"""define internal {t} @sum_{f.name}(ptr %x, i64 %n, {t} %start) #1 {{
+    """Two loops over n values: the bits of all x − x gathered, and a number added to each."""
+    t, bits = f.type, f.bits
+    return f"""define internal {bits} @gather_{f.name}(ptr %x, i64 %n, {bits} %start) #1 {{
 entry:
   br label %head
 head:
   %j = phi i64 [ 0, %entry ], [ %jn, %more ]
-  %s = phi {t} [ %start, %entry ], [ %sn, %more ]
+  %s = phi {bits} [ %start, %entry ], [ %sn, %more ]
   %end = icmp eq i64 %j, %n
   br i1 %end, label %done, label %more
 more:
   %p = getelementptr {t}, ptr %x, i64 %j
   %v = load {t}, ptr %p
-  %z = fmul {t} %v, {f.const(0.0)}
-  %sn = fadd {t} %s, %z
+  %z = fsub {t} %v, %v
+  %b = bitcast {t} %z to {bits}
+  %sn = or {bits} %s, %b
   %jn = add i64 %j, 1
   br label %head
 done:
-  ret {t} %s
+  ret {bits} %s
 }}
 define internal void @add_{f.name}(ptr %x, i64 %n, {t} %a) #1 {{
 entry:

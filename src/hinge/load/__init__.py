@@ -7,11 +7,8 @@ from pathlib import Path
 
 from ..errors import ModelError
 from ..mechanism import Mechanism
-from .mjcf import read_mjcf
-from .urdf import read_urdf
-from .xml import parse
 
-__all__ = ["load_mechanism", "read_mjcf", "read_urdf"]
+__all__ = ["load_mechanism"]
 
 
 def load_mechanism(
@@ -20,6 +17,11 @@ def load_mechanism(
     package_dirs: Sequence[str | Path] = (),
 ) -> Mechanism:
     """The mechanism in a URDF or MJCF file, or in the text of one (which begins with "<")."""
+    # a program that loads no file need not wait for the readers
+    from .mjcf import read_mjcf
+    from .urdf import read_urdf
+    from .xml import parse
+
     if isinstance(path_or_text, str) and path_or_text.lstrip().startswith("<"):
         text, source, folder = path_or_text, "<text>", None
     else:

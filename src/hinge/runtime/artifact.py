@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from ..emit.llvm import module_text
 from ..trace.program import Operations, Program
 from . import cache
 from .engine import Target, compile_text, llvm_version
@@ -53,6 +52,8 @@ def find(key: str, target: Target, scalar: str, strict: bool) -> Artifact | None
 
 def build(program: Program, key: str, target: Target, scalar: str, strict: bool) -> Artifact:
     """Compile, and keep the result."""
+    from ..emit.llvm import module_text
+
     text = module_text(program, target.lanes(scalar), scalar, strict)
     several = program.form is not None
     code = compile_text(text, target)

@@ -6,18 +6,19 @@ import ctypes
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..emit.llvm import module_text
 from ..errors import ArgumentError
-from ..trace.loop import LoopProgram
 from ..trace.program import Operations, Program
 from .artifact import Artifact, build, find
 from .engine import Library, Target, fast_calls_work, host
 from .progress import tell_if_long
 from .threads import in_parallel
+
+if TYPE_CHECKING:
+    from ..trace.loop import LoopProgram
 
 __all__ = ["Kernel"]
 
@@ -26,7 +27,7 @@ _RUN = ctypes.CFUNCTYPE(
 )
 _SCALARS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
 # a thread is worth waking for about this many operations
-_WORK_PER_THREAD = 500_000
+_WORK_PER_THREAD = 4_000_000
 
 
 class Kernel:
@@ -92,6 +93,8 @@ class Kernel:
     def source(self, kind: str = "llvm") -> str:
         """The code as text: "llvm" or "c"."""
         if kind == "llvm":
+            from ..emit.llvm import module_text
+
             lanes = self.target.lanes(self._scalar)
             return module_text(self.program, lanes, self._scalar, self._strict)
         if kind == "c":

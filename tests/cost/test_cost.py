@@ -1,0 +1,103 @@
+"""What the algorithms cost: operations of the traced sweeps, in all and per body."""
+
+import importlib.metadata
+import warnings
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hinge
+from hinge import Inertia, MechanismBuilder, Revolute, Transform, algorithms, edit
+from hinge.compiled import array_shape, robot_kernel
+from hinge.lean import lean
+from hinge.rotation import from_rpy
+from hinge.trace.program import trace
+
+ARRAYS = {
+    "inverse_dynamics": ("q", "qd", "qdd"),
+    "forward_dynamics": ("q", "qd", "tau"),
+    "mass_matrix": ("q",),
+    "mass_matrix_inverse": ("q",),
+    "jacobian": ("q",),
+}
+
+
+@cache
+def chain(n):
+    """n times the same link on a hinge, its axis, placement and inertia general ones."""
+    b = MechanismBuilder(f"chain{n}")
+    placement = Transform(from_rpy(0.3, -0.7, 0.5), (0.1, -0.2, 0.3))
+    moments = [[0.3, 0.02, -0.03], [0.02, 0.4, 0.05], [-0.03, 0.05, 0.35]]
+    parent = "world"
+    for i in range(n):
+        body = Inertia(1.5, (0.1, 0.2, -0.15), moments)
+        b.add(f"link{i}", parent, Revolute((1, 2, -3)), f"joint{i}", placement, body)
+        parent = f"link{i}"
+    b.add_frame("tip", parent)
+    return b.build()
+
+
+@cache
+def operations(name, n):
+    """Multiplications and additions of an algorithm on the lean chain."""
+    static = {"frame": "tip"} if name == "jacobian" else {}
+    mech = chain(n) if static else lean(chain(n)).mechanism
+    shapes = [array_shape(mech, a) for a in ARRAYS[name]]
+    ops = trace(lambda *given: getattr(algorithms, name)(mech, *given, **static), shapes).ops
+    return np.array([ops.multiplications, ops.additions])
+
+
+# the most multiplications and additions that one more body may cost
+PER_BODY = {"inverse_dynamics": (60, 55), "forward_dynamics": (165, 145), "jacobian": (45, 40)}
+
+
+@pytest.mark.parametrize("name", PER_BODY)
+def test_one_more_body_costs_the_same_everywhere(name):
+    counts = np.array([operations(name, n) for n in (10, 20, 30, 40)])
+    more = np.diff(counts, axis=0) / 10
+    assert (more == more[0]).all(), more
+    assert (more[0] <= PER_BODY[name]).all(), more[0]
+
+
+@pytest.mark.parametrize("name", ["mass_matrix", "mass_matrix_inverse"])
+def test_matrices_cost_a_square(name):
+    counts = np.array([operations(name, n) for n in (10, 20, 30, 40)])
+    second = np.diff(counts, n=2, axis=0)
+    assert (second[0] > 0).all() and (second == second[0]).all(), second
+
+
+def test_the_inverse_costs_less_than_inverting():
+    """The cube n³/3 of a factorisation is not paid."""
+    inverse, matrix = (operations(f"mass_matrix{s}", 40)[0] for s in ("_inverse", ""))
+    assert inverse < matrix + 40**3
+
+
+def panda():
+    """The arm alone: seven hinges, both fingers welded to the hand."""
+    try:
+        files = importlib.metadata.files("example-robot-data") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    path = next((Path(str(f.locate())) for f in files if f.name == "panda.urdf"), None)
+    if path is None:
+        pytest.skip("example-robot-data is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hinge.ModelWarning)
+        mech = hinge.load(path, package_dirs=[path.parents[4]]).mechanism
+        for finger in ("panda_finger_joint2", "panda_finger_joint1"):
+            mech = edit.weld(mech, finger)
+    return mech
+
+
+def test_panda():
+    mech = panda()
+    assert mech.nv == 7
+    ops = robot_kernel(mech, "inverse_dynamics", ("q", "qd", "qdd"), ()).program.ops
+    assert ops.multiplications <= 320 and ops.additions <= 320
+    assert ops.divisions == 0 and ops.sincos == 7
+    ops = robot_kernel(mech, "forward_dynamics", ("q", "qd", "tau"), ()).program.ops
+    assert ops.multiplications <= 680 and ops.additions <= 600 and ops.divisions == 7
+    ops = robot_kernel(mech, "mass_matrix", ("q",), ()).program.ops
+    assert ops.multiplications <= 180 and ops.additions <= 185
