@@ -84,6 +84,13 @@ def test_what_cannot_be_looped_says_so():
         trace_loops(lambda mech, q: mech.nv, lean(zoo.arm(3).mechanism), {"q": (3,)}, "total_mass")
 
 
+def test_loops_have_no_c_source():
+    kernel = zoo.snake(MOST_UNROLLED + 1).kernel("gravity_forces", "q")
+    with pytest.raises(hinge.ArgumentError, match="it loops over many bodies"):
+        kernel.source("c")
+    assert "define void @run" in kernel.source("llvm")
+
+
 def test_followers_in_a_large_mechanism_are_unrolled():
     snake = zoo.snake(MOST_UNROLLED + 1).mechanism
     both = hinge.edit.attach(snake, gripper().mechanism, "tail", prefix="hand/")

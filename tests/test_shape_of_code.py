@@ -20,7 +20,7 @@ LAYERS = [
     ["shapes", "joint"],
     ["joints"],
     ["mechanism"],
-    ["builder", "lean"],
+    ["builder", "lean", "parameters"],
     ["edit", "algorithms", "load", "trace"],
     ["looped"],
     ["emit"],

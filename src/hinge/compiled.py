@@ -13,6 +13,7 @@ from . import algorithms
 from .errors import ArgumentError
 from .lean import Lean, lean
 from .mechanism import Mechanism
+from .parameters import PARAMETERS, parameter_shape, with_parameters
 from .runtime.cache import digest
 from .runtime.kernel import Kernel
 from .trace.program import Program, trace
@@ -45,6 +46,8 @@ def array_shape(mech: Mechanism, name: str) -> tuple[int, ...]:
         return (mech.nq,)
     if name == "f_ext":
         return (mech.n_bodies, 6)
+    if name in PARAMETERS:
+        return parameter_shape(mech, name)
     return (mech.nv,) if name in ("qd", "qdd", "tau", "dv", "u", "v") else ()
 
 
@@ -56,12 +59,23 @@ def robot_kernel(
     dtype: Any = np.float64,
     threads: int | None = None,
 ) -> Kernel:
-    """The named algorithm on a mechanism, compiled; arrays in order, other arguments fixed."""
+    """The named algorithm on a mechanism, compiled; arrays in order, other arguments fixed.
+
+    Arrays named gravity, inertia or placement are numbers of the mechanism left open.
+    """
+    for unknown in (a for a in arrays if array_shape(mech, a) == ()):
+        known = ", ".join(("q", "qd", "qdd", "tau", "dv", "f_ext", *PARAMETERS))
+        raise ArgumentError(
+            f"kernel of {mech.name!r}: no array is called {unknown!r}; known: {known}"
+        )
     shapes = [array_shape(mech, a) for a in arrays]
+    open_numbers = [a for a in arrays if a in PARAMETERS]
 
     def make() -> Program | LoopProgram:
-        form = lean(mech) if name in _JOINT_LEVEL else Lean.same(mech)
-        if name in _LOOPED and mech.n_bodies > MOST_UNROLLED and not mech.has_followers:
+        fixed = name in _JOINT_LEVEL and not open_numbers
+        form = lean(mech) if fixed else Lean.same(mech)
+        long = mech.n_bodies > MOST_UNROLLED and not mech.has_followers
+        if name in _LOOPED and long and not open_numbers:
             from .looped import trace_loops
 
             given = dict(zip(arrays, shapes, strict=True))
@@ -71,7 +85,9 @@ def robot_kernel(
             given = dict(zip(arrays, values, strict=True))
             if "f_ext" in given:
                 given["f_ext"] = form.forces(given["f_ext"])
-            return getattr(algorithms, name)(form.mechanism, **given, **dict(static))
+            numbers = {n: given.pop(n) for n in open_numbers}
+            this = with_parameters(form.mechanism, **numbers)
+            return getattr(algorithms, name)(this, **given, **dict(static))
 
         return trace(fn, shapes, name)
 

@@ -14,7 +14,6 @@ import pytest
 import hinge
 from hinge.emit import llvm
 from hinge.emit.interpret import interpret
-from hinge.runtime import kernel as kernel_module
 from hinge.runtime.engine import Target, host
 from hinge.runtime.kernel import Kernel
 from hinge.small import cos, sin
@@ -272,8 +271,7 @@ def test_nothing_is_read_or_written_out_of_bounds(dtype, target):
 
 
 def test_large_programs_have_no_code_for_single_calls(monkeypatch):
-    for module in (llvm, kernel_module):
-        monkeypatch.setattr(module, "MOST_FOR_SINGLE", 2)
+    monkeypatch.setattr(llvm, "MOST_FOR_SINGLE", 2)
     kernel = hinge.compile(lambda x: np.sin(x) * x + x * x * 3, x=(2,))
     assert "@fast" not in kernel.source("llvm") and kernel.call == kernel._slow
     x = np.array([0.2, 0.3])

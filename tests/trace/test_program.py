@@ -66,7 +66,7 @@ def test_a_result_of_another_trace_is_refused():
 def test_operations_are_counted():
     def fn(x, y):
         d = x[0] * x[1] + x[2] - y / x[0] + 1 / x[0]
-        angles = np.sin(x[1]) * np.cos(x[1]) * np.sin(x[0])
+        angles = np.sin(x[1]) * np.cos(x[1]) * np.cos(x[0])
         others = hinge.where(hinge.less(y, d), abs(y), np.sqrt(d)) + hinge.atan2(y, d)
         return d * angles + hinge.minimum(others, hinge.maximum(-d, 3.0)), x[0] * x[1]
 
@@ -158,8 +158,8 @@ def test_arguments_come_before_their_uses():
 
 
 def test_values_are_made_when_they_are_needed():
-    """Depth first: a long sum of products keeps few values waiting."""
-    program = trace(lambda x: sum(np.sin(a) * a for a in x), [(300,)])
+    """Depth first: of many values that are written down first, few are waiting at a time."""
+    program = trace(lambda x: sum(np.sin(x) * x), [(300,)])
     assert pieces(program.values, 10)[1] <= 4
 
 

@@ -75,7 +75,7 @@ FOLDED = [
     (lambda x, y: x - x, "0"),
     (lambda x, y: x - -y, "add(x0, x1)"),
     (lambda x, y: -x - y, "neg(add(x0, x1))"),
-    (lambda x, y: -(-x), "x0"),
+    (lambda x, y: -(-x), "x0"),  # noqa: B002
     (lambda x, y: +x, "x0"),
     (lambda x, y: -(x - y), "sub(x1, x0)"),
     (lambda x, y: x * 0, "0"),
@@ -179,6 +179,7 @@ def test_functions_take_scalars_arrays_and_numbers(name):
     assert isinstance(fn(*plain), float)
     assert_few_ulp(fn(*values), expected(*values))
     assert_few_ulp(evaluated(fn, *plain), expected(*plain))
+    assert_few_ulp(evaluated(lambda *x: fn(*map(np.array, x)), *plain), expected(*plain))
     program = trace(fn, [(4,)] * count)
     assert_few_ulp(interpret(program, values)[0], expected(*values))
     # a column against a row, one of them numbers

@@ -22,13 +22,13 @@ __all__ = ["articulated_inertias"]
 def articulated_inertias(
     mech: Mechanism, H: list[np.ndarray], phi: list[Any]
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """P (6, 6), D⁻¹ (dof, dof) and G (6, dof) of every body, given H and φ.  O(N)."""
+    """P⁺ (6, 6), D⁻¹ (dof, dof) and G (6, dof) of every body, given H and φ.  O(N)."""
     P = mech.filled(lambda k: mech.M[k].matrix)
-    D_inv, G = mech.slots(2)
+    P_plus, D_inv, G = mech.slots(3)
     for p, k in mech.inward():
         PH = P[k] @ H[k].T
         D_inv[k] = inverse_spd(H[k] @ PH + np.diag(mech.armature[k]))  # (1)
         G[k] = PH @ D_inv[k]  # (2)
-        P_plus = mirror_lower(P[k] - G[k] @ PH.T)  # (3)
-        P[p] = P[p] + congruence(P_plus, phi[k])  # (4)
-    return P, D_inv, G
+        P_plus[k] = mirror_lower(P[k] - G[k] @ PH.T)  # (3)
+        P[p] = P[p] + congruence(P_plus[k], phi[k])  # (4)
+    return P_plus, D_inv, G

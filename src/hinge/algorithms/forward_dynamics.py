@@ -1,17 +1,17 @@
 """Forward dynamics (ABA): the accelerations that joint forces cause.  Paper F fig. 9; math §3.
 
-P, D, G are the articulated inertias of `articulated.py`; a(k) and b(k) the Coriolis acceleration
+P⁺, D, G are the articulated inertias of `articulated.py`; a(k) and b(k) the Coriolis acceleration
 and the gyroscopic force, α = (ω̇; p̈), as in `inverse_dynamics.py`.
 
     outward   V(k) = φ*(p,k) V(p) + H*(k) q̇(k)                                                  (1)
               a(k) = Coriolis acceleration + Ḣ*(k) q̇(k)                                         (2)
               b(k) = gyroscopic force − f_ext(k)                                                (3)
-    inward    z(k) = Σ φ(k,c) z⁺(c) + P(k) a(k) + b(k)                                          (4)
+    inward    z(k) = Σ φ(k,c) z⁺(c) + b(k)                                                      (4)
               ε(k) = τ(k) − H(k) z(k)                                                           (5)
-              z⁺(k) = z(k) + G(k) ε(k)                                                          (6)
-    outward   α⁺(k) = φ*(p,k) α(p),   α(0) = −g                                                 (7)
+              z⁺(k) = z(k) + P⁺(k) a(k) + G(k) ε(k)                                             (6)
+    outward   α⁺(k) = φ*(p,k) α(p) + a(k),   α(0) = −g                                          (7)
               q̈(k) = D⁻¹(k) ε(k) − G*(k) α⁺(k)                                                  (8)
-              α(k) = α⁺(k) + H*(k) q̈(k) + a(k)                                                  (9)
+              α(k) = α⁺(k) + H*(k) q̈(k)                                                         (9)
 """
 
 from __future__ import annotations
@@ -44,22 +44,22 @@ def forward_dynamics(
         return solve_spd(mass_matrix(mech, q), np.asarray(tau) - bias_forces(mech, q, qd, f_ext))
     H, M, phi, H_rate = mech.H(q), mech.M, mech.phi(q), mech.H_rate(q, qd)
     qd_, tau_, f_ext_ = mech.rates(qd), mech.rates(tau), mech.wrenches(f_ext)
-    P, D_inv, G = articulated_inertias(mech, H, phi)
+    P_plus, D_inv, G = articulated_inertias(mech, H, phi)
     V, a, z, eps, alpha, qdd = mech.slots(6)
     still = np.zeros(6)
     for p, k in mech.outward():
         W = H[k].T @ qd_[k]
         V[k] = phi[k].T @ V[p] + W  # (1)
         a[k] = carried_acceleration(phi[k], V[p], still, W) + H_rate[k].T @ qd_[k]  # (2)
-        z[k] = P[k] @ a[k] + M[k].force(V[k], still) - f_ext_[k]  # (3), (4)
+        z[k] = M[k].force(V[k], still) - f_ext_[k]  # (3)
     for p, k in mech.inward():
         eps[k] = tau_[k] - H[k] @ z[k]  # (5)
-        z[p] = z[p] + phi[k] @ (z[k] + G[k] @ eps[k])  # (4), (6)
+        z[p] = z[p] + phi[k] @ (z[k] + P_plus[k] @ a[k] + G[k] @ eps[k])  # (4), (6)
     alpha[0] = -mech.free_fall
     for p, k in mech.outward():
-        alpha_plus = phi[k].T @ alpha[p]  # (7)
+        alpha_plus = phi[k].T @ alpha[p] + a[k]  # (7)
         qdd[k] = D_inv[k] @ eps[k] - G[k].T @ alpha_plus  # (8)
-        alpha[k] = alpha_plus + H[k].T @ qdd[k] + a[k]  # (9)
+        alpha[k] = alpha_plus + H[k].T @ qdd[k]  # (9)
     return mech.join(qdd)
 
 

@@ -97,6 +97,10 @@ class Kernel:
 
             lanes = self.target.lanes(self._scalar)
             return module_text(self.program, lanes, self._scalar, self._strict)
+        if kind == "c" and not isinstance(self.program, Program):
+            raise ArgumentError(
+                f"{self.name}: it loops over many bodies; C is straight-line code only"
+            )
         if kind == "c":
             from ..emit.c import c_source
 

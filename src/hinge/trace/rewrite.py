@@ -1,8 +1,9 @@
 """The folding table: how a node is simplified while it is made.
 
 Each rule takes the graph and the arguments and gives a node, folded as far as a look at the
-arguments allows.  What is folded is exact, but for three choices: x/y becomes x · (1/y), so that
-denominators are shared; 0 · x is 0 whatever x is; numbers are multiplied together first.
+arguments allows.  What is folded is exact, but for four choices: x/y becomes x · (1/y), so that
+denominators are shared; x · (1/y) · y is x; 0 · x is 0 whatever x is; numbers are multiplied
+together first.
 """
 
 from __future__ import annotations
@@ -105,7 +106,24 @@ def _mul(graph: Any, a: Any, b: Any) -> Any:
         return _neg(graph, _mul(graph, a.args[0], b))
     if b.op == "neg":
         return _neg(graph, _mul(graph, a, b.args[0]))
+    for x, d in ((a, b), (b, a)):
+        rest = _cancelled(graph, x, d)
+        if rest is not None:
+            return rest
     return graph.intern("mul", (a, b))
+
+
+def _cancelled(graph: Any, a: Any, d: Any) -> Any:
+    """a · d where a is 1/d, or x · (1/d); None if it is neither."""
+    if a.op == "div" and a.args[1] is d:
+        return graph.const(1.0)
+    if a.op == "mul":
+        x, y = a.args
+        if y.op == "div" and y.args[1] is d:
+            return x
+        if x.op == "div" and x.args[1] is d:
+            return y
+    return None
 
 
 def _div(graph: Any, a: Any, b: Any) -> Any:
