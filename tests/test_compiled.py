@@ -178,10 +178,13 @@ def test_arguments_are_in_the_order_of_the_function():
     assert first(np.array([5.0, 6.0]), 1.0).tolist() == [3, 4]
 
 
-def test_kernels_of_equal_mechanisms_have_one_key():
-    def key(robot):
-        return robot_kernel(robot.mechanism, "mass_matrix", ("q",), ())._key
+def test_kernels_have_a_key_of_all_they_are_made_from():
+    def key(robot, name="jacobian", arrays=("q",), **static):
+        return robot_kernel(robot.mechanism, name, arrays, tuple(static.items()))._key
 
     used = zoo.arm(3)
     used.mass_matrix(STATE.q)
-    assert key(used) == key(zoo.arm(3)) != key(zoo.arm(4))
+    assert key(used) == key(zoo.arm(3))
+    others = [key(zoo.arm(4)), key(used, frame="tool"), key(used, frame="link1")]
+    others += [key(used, "frame_pose"), key(used, "jacobian", ("q", "qd"))]
+    assert len({key(used), *others}) == 6

@@ -160,6 +160,11 @@ def test_out_has_one_array_per_result():
         LAW(*sample((3,)), out=np.zeros((3, 2)))
 
 
+def windows(a):
+    """Overlapping samples: entries i and i + 1 of all that a has."""
+    return np.lib.stride_tricks.sliding_window_view(a.ravel(), 2)[: len(a)]
+
+
 def test_out_may_overlap_the_arguments():
     add = hinge.compile(lambda x, y: x + y, x=(2,), y=(2,))
     x = np.arange(80.0).reshape(40, 2)
@@ -169,6 +174,7 @@ def test_out_may_overlap_the_arguments():
         (lambda a: (a[:-1], a[:-1], a[1:]), 2 * x[:-1]),
         (lambda a: (a[::-1], a, a), x[::-1] + x),
         (lambda a: (a.reshape(2, 40).T, a, a), x.reshape(2, 40).T + x),
+        (lambda a: (windows(a), a, a), windows(x) + x),
     ]
     for take, result in cases:
         a, b, out = take(x.copy())

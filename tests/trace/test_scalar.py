@@ -75,7 +75,7 @@ FOLDED = [
     (lambda x, y: x - x, "0"),
     (lambda x, y: x - -y, "add(x0, x1)"),
     (lambda x, y: -x - y, "neg(add(x0, x1))"),
-    (lambda x, y: -(-x), "x0"),  # noqa: B002
+    (lambda x, y: operator.neg(-x), "x0"),  # noqa: B002
     (lambda x, y: +x, "x0"),
     (lambda x, y: -(x - y), "sub(x1, x0)"),
     (lambda x, y: x * 0, "0"),
