@@ -38,6 +38,11 @@ def test_a_robot_has_one_kernel_per_call():
     assert_close(tool(s.q), ARM.jacobian(s.q, "tool", "world"), 0.0)
 
 
+def test_a_kernel_takes_arrays_that_it_knows():
+    with pytest.raises(ArgumentError, match="kernel of 'arm3': no array is called 'p'; known: q, "):
+        ARM.kernel("mass_matrix", "p")
+
+
 def test_arrays_have_shapes_by_name():
     mech = ROBOTS["quadruped"].mechanism
     assert array_shape(mech, "q1") == (19,) and array_shape(mech, "tau") == (18,)

@@ -105,13 +105,15 @@ def test_the_lock_of_the_interpreter_is_let_go():
     sys.setswitchinterval(60)
     try:
         threading.Thread(target=count).start()
-        start = len(turns)
-        kernel(A, x, out=out)
-        counted = len(turns) - start
+        counts = [0]
+        while max(counts) < 5 and len(counts) < 100:
+            start = len(turns)
+            kernel(A, x, out=out)
+            counts.append(len(turns) - start)
     finally:
         sys.setswitchinterval(before)
         done.set()
-    assert counted > 3
+    assert max(counts) >= 5
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
