@@ -178,6 +178,13 @@ def test_every_argument_needs_a_shape(fn, shapes, told):
         hinge.compile(fn, **shapes)
 
 
+def test_shapes_are_tuples_and_names_are_those_of_arguments():
+    with pytest.raises(ArgumentError, match="the shape of x is 3; expected a tuple"):
+        hinge.compile(lambda x: x, x=3)
+    with pytest.raises(ArgumentError, match="it takes q, gain; give the shape of each, got"):
+        zoo.arm(2).compile(lambda q, gain: gain * q, gains=(2,))
+
+
 def test_arguments_are_in_the_order_of_the_function():
     first = hinge.compile(lambda b, a: b - 2 * a, a=(), b=(2,))
     assert first(np.array([5.0, 6.0]), 1.0).tolist() == [3, 4]

@@ -9,6 +9,7 @@ import hinge
 from hinge import Inertia, MechanismBuilder, Revolute, Robot, Transform, algorithms, zoo
 from hinge.lean import Lean, TurnedRevolute, lean
 from hinge.rotation import from_rpy, is_rotation
+from hinge.trace.program import trace
 from mechanisms import EPS, JOINTS, ROBOTS, assert_close, random_state
 
 BODY = Inertia(1.3, (0.1, -0.2, 0.15), [[0.2, 0.01, -0.02], [0.01, 0.3, 0.03], [-0.02, 0.03, 0.25]])
@@ -159,8 +160,6 @@ def test_the_same_mechanism_has_the_same_forces():
 
 
 def test_a_lean_arm_costs_less():
-    from hinge.trace.program import trace
-
     mech = zoo.arm(7).mechanism
     full, thin = (
         trace(lambda q, v, a, m=m: algorithms.inverse_dynamics(m, q, v, a), [(7,)] * 3).ops

@@ -113,5 +113,11 @@ def compile(
             f"compile {title}: it takes {', '.join(names) or 'nothing'}; give the shape of each, "
             f"got {', '.join(shapes) or 'none'}"
         )
-    program = trace(fn, [tuple(shapes[n]) for n in names], title)
+    for n, shape in shapes.items():
+        if not isinstance(shape, tuple) or not all(isinstance(k, int) for k in shape):
+            raise ArgumentError(
+                f"compile {title}: the shape of {n} is {shape!r}; expected a tuple of whole numbers, "
+                f"() for a scalar"
+            )
+    program = trace(fn, [shapes[n] for n in names], title)
     return Kernel(program, title, names, dtype, threads)

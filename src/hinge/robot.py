@@ -328,8 +328,8 @@ class Robot:
         if fn is None:
             return lambda function: self.compile(function, **shapes)
         names = list(inspect.signature(fn).parameters)
-        given = {n: shapes.get(n, array_shape(self.mechanism, n)) for n in names}
-        return compile(fn, self.dtype, self.threads, **given)
+        own = {n: array_shape(self.mechanism, n) for n in names}
+        return compile(fn, self.dtype, self.threads, **{**own, **shapes})
 
     def _call(self, name: str, static: dict[str, Any] | None = None, **arrays: Any) -> Any:
         out = arrays.pop("out", None)
