@@ -116,8 +116,8 @@ def compile(
     for n, shape in shapes.items():
         if not isinstance(shape, tuple) or not all(isinstance(k, int) for k in shape):
             raise ArgumentError(
-                f"compile {title}: the shape of {n} is {shape!r}; expected a tuple of whole numbers, "
-                f"() for a scalar"
+                f"compile {title}: the shape of {n} is {shape!r}; expected a tuple of whole "
+                f"numbers, () for a scalar"
             )
     program = trace(fn, [shapes[n] for n in names], title)
     return Kernel(program, title, names, dtype, threads)
