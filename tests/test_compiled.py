@@ -178,6 +178,11 @@ def test_every_argument_needs_a_shape(fn, shapes, told):
         hinge.compile(fn, **shapes)
 
 
+def test_a_kernel_is_of_an_algorithm():
+    with pytest.raises(ArgumentError, match="no algorithm is called 'rne'; did you mean 'rnea'"):
+        zoo.arm(2).kernel("rne", "q")
+
+
 def test_shapes_are_tuples_and_names_are_those_of_arguments():
     with pytest.raises(ArgumentError, match="the shape of x is 3; expected a tuple"):
         hinge.compile(lambda x: x, x=3)

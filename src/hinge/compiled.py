@@ -12,7 +12,7 @@ import numpy as np
 from . import algorithms
 from .errors import ArgumentError
 from .lean import Lean, lean
-from .mechanism import Mechanism
+from .mechanism import Mechanism, did_you_mean
 from .parameters import PARAMETERS, parameter_shape, with_parameters
 from .runtime.cache import digest
 from .runtime.kernel import Kernel
@@ -63,6 +63,9 @@ def robot_kernel(
 
     Arrays named gravity, inertia or placement are numbers of the mechanism left open.
     """
+    if name not in algorithms.__all__:
+        hint = did_you_mean(name, algorithms.__all__)
+        raise ArgumentError(f"kernel of {mech.name!r}: no algorithm is called {name!r}; {hint}")
     for unknown in (a for a in arrays if array_shape(mech, a) == ()):
         known = ", ".join(("q", "qd", "qdd", "tau", "dv", "f_ext", *PARAMETERS))
         raise ArgumentError(

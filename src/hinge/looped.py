@@ -100,6 +100,7 @@ class _OpenStep:
 
     def __init__(self, kind: int) -> None:
         self.kind, self.graph = kind, Graph()
+        self.body: Body | None = None
         self.loads: list[Load] = []
         self.values: dict[tuple[int, str], Any] = {}
         self.written: dict[tuple[int, str], Any] = {}
@@ -146,9 +147,9 @@ class LoopMechanism:
     @property
     def body(self) -> Body:
         """The body of the step at hand, its numbers loaded where they differ within its kind."""
-        if not hasattr(self.step, "body"):
-            self.step.body = self._symbolic_body()  # pyright: ignore
-        return self.step.body  # pyright: ignore
+        if self.step.body is None:
+            self.step.body = self._symbolic_body()
+        return self.step.body
 
     def _symbolic_body(self) -> Body:
         numbers = [self._number(i) for i in range(_FRAME)]
