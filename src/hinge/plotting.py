@@ -23,9 +23,11 @@ def plot_trajectory(trajectory: Trajectory, path: str | Path | None = None) -> F
     upper, middle, lower = figure.subplots(3, 1, sharex=True)
     _curves(upper, t, trajectory.q, _labels(robot, robot.q_slice))
     _curves(middle, t, trajectory.qd, _labels(robot, robot.v_slice))
-    for name in ("kinetic", "potential"):
-        lower.plot(t, getattr(trajectory, f"{name}_energy"), label=name)
-    lower.plot(t, trajectory.energy, "k--", label="total")
+    # the height of the origin means nothing, and would hide the exchange of energy
+    start = trajectory.potential_energy[0]
+    lower.plot(t, trajectory.kinetic_energy, label="kinetic")
+    lower.plot(t, trajectory.potential_energy - start, label="potential, from the start")
+    lower.plot(t, trajectory.energy - start, "k--", label="total")
     upper.set(title=robot.name, ylabel="q  [rad, m]")
     middle.set(ylabel="qd  [rad/s, m/s]")
     lower.set(xlabel="time  [s]", ylabel="energy  [J]")

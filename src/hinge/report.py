@@ -94,15 +94,20 @@ def joint_table(mech: Mechanism) -> Table:
         j = b.joint
         follows = f" = {j.mimic.ratio:g} · {j.mimic.joint}" if j.mimic else ""
         bounds = zip(np.atleast_1d(j.lower), np.atleast_1d(j.upper), strict=True)
-        limits = "  ".join(f"{low:.4g} … {high:.4g}" for low, high in bounds)
+        limits = "  ".join(_range(low, high) for low, high in bounds)
         rest = (j.velocity_limit, j.effort_limit, j.armature, j.damping, j.friction)
         table.add_row(b.joint_name, f"{j}{follows}", limits, *map(_numbers, rest))
     return table
 
 
+def _range(low: float, high: float) -> str:
+    return f"{low:.4g} … {high:.4g}" if np.isfinite([low, high]).any() else "–"
+
+
 def _numbers(values: PerDof) -> str:
-    """One number for all DoF where they agree."""
-    return " ".join(dict.fromkeys(f"{v:.4g}" for v in np.atleast_1d(values)))
+    """One number for all DoF where they agree; a dash for no limit."""
+    words = ("–" if np.isinf(v) else f"{v:.4g}" for v in np.atleast_1d(values))
+    return " ".join(dict.fromkeys(words))
 
 
 def concerns(mech: Mechanism) -> list[str]:

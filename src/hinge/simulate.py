@@ -85,7 +85,7 @@ def simulate(
     """Move the robot from (q, qd) under joint forces tau for a duration, in steps of dt.
 
     tau: (…, nv) or a function of (t, q, qd).  Joint damping and Coulomb friction of the mechanism
-    act besides tau.  f_ext acts throughout; constraints close loops.
+    act besides tau; joint limits do not.  f_ext acts throughout; constraints close loops.
     method: "rk4", of fourth order on every joint, or "semi_implicit_euler", of first order, which
     keeps the energy of conservative motions bounded.
     """

@@ -47,17 +47,15 @@ def loop_bodies(layout: LoopLayout, f: Flavor) -> tuple[str, list[str], int]:
         for kind, step in enumerate(stage.steps):
             parts.append(_Step(program, f, step, bases).text(f"step{i}_{kind}_{f.name}"))
         parts.append(_stage(program, f, i))
-        calls.append(f"  call void @stage{i}_{f.name}({_arguments(program)})")
+        calls.append(f"  call void @stage{i}_{f.name}({_parameters(program)})")
     parts.append(_whole(program, f, name, bases, calls))
     return "\n".join(parts), [name], total
 
 
 def _parameters(program: LoopProgram) -> str:
+    """What stages and steps are given, as parameters and as arguments alike."""
     inputs = [f"ptr %in{i}" for i in range(len(program.inputs))]
     return ", ".join([*inputs, "ptr %ws"])
-
-
-_arguments = _parameters
 
 
 def _columns(program: LoopProgram) -> int:
@@ -149,7 +147,7 @@ def _stage(program: LoopProgram, f: Flavor, i: int) -> str:
     cases, calls = [], []
     for kind in range(len(stage.steps)):
         cases.append(f"i64 {kind}, label %kind{kind}")
-        given = f"{_arguments(program)}, i64 %own, i64 %parent, ptr %numbers{places}"
+        given = f"{_parameters(program)}, i64 %own, i64 %parent, ptr %numbers{places}"
         call = f"call void @step{i}_{kind}_{f.name}({given})"
         calls.append(f"kind{kind}:\n  {call}\n  br label %next")
     newline = "\n"
