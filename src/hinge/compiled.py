@@ -21,7 +21,7 @@ from .trace.program import Program, trace
 if TYPE_CHECKING:
     from .trace.loop import LoopProgram
 
-__all__ = ["array_shape", "compile", "robot_kernel"]
+__all__ = ["PER_DOF", "array_shape", "compile", "robot_kernel"]
 
 # results that do not depend on the choice of body frames, nor on how inertia is shared
 _JOINT_LEVEL = {
@@ -39,6 +39,16 @@ _JOINT_LEVEL = {
 _LOOPED = {"inverse_dynamics", "forward_dynamics", "bias_forces", "gravity_forces"}
 MOST_UNROLLED = 40
 
+# arrays with an entry per degree of freedom, and what the entries are
+PER_DOF = {
+    "qd": "joint velocities",
+    "qdd": "joint accelerations",
+    "tau": "joint forces",
+    "dv": "joint displacements",
+    "u": "joint displacements",
+    "v": "joint velocities",
+}
+
 
 def array_shape(mech: Mechanism, name: str) -> tuple[int, ...]:
     """The shape of one sample of an array of that name; a name without a meaning is a scalar."""
@@ -48,7 +58,7 @@ def array_shape(mech: Mechanism, name: str) -> tuple[int, ...]:
         return (mech.n_bodies, 6)
     if name in PARAMETERS:
         return parameter_shape(mech, name)
-    return (mech.nv,) if name in ("qd", "qdd", "tau", "dv", "u", "v") else ()
+    return (mech.nv,) if name in PER_DOF else ()
 
 
 def robot_kernel(

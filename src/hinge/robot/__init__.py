@@ -1,0 +1,34 @@
+"""The front door: a mechanism with checked arguments and batches over any leading shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..load import load_mechanism
+from .dynamics import Dynamics
+from .kinematics import Kinematics
+
+__all__ = ["Robot", "load"]
+
+
+class Robot(Kinematics, Dynamics):
+    """A mechanism ready for use; each base class is a chapter of its methods.
+
+    Every method takes arrays with any leading shape and broadcasts them: `q` (…, nq), `qd`, `qdd`,
+    `tau` (…, nv), `f_ext` (…, n_bodies, 6).  A wrong argument raises `ArgumentError`; NaN raises in
+    a single call and gives NaN for that sample in a batch.
+    """
+
+
+def load(
+    path_or_text: str | Path,
+    floating_base: bool = False,
+    package_dirs: Sequence[str | Path] = (),
+) -> Robot:
+    """A robot from a URDF or MJCF file, or from the text of one.
+
+    floating_base: let the root link move freely instead of welding it to the world.
+    package_dirs: where the packages of package:// mesh addresses are.
+    """
+    return Robot(load_mechanism(path_or_text, floating_base, package_dirs))

@@ -1,0 +1,209 @@
+"""Names, configurations, kernels and checked calls: what the chapters of a robot stand on."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import algorithms
+from ..compiled import PER_DOF, array_shape, compile, robot_kernel
+from ..errors import ArgumentError
+from ..mechanism import Mechanism
+from ..runtime.call import Argument, evaluate
+from ..runtime.kernel import Kernel
+
+__all__ = ["Algorithms", "Front"]
+
+
+class Algorithms:
+    """The generic algorithms with a mechanism bound: `robot.alg.inverse_dynamics(q, qd, qdd)`.
+
+    They check nothing, do not batch, and run on any scalar in object arrays.
+    """
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self._mechanism = mechanism
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name not in algorithms.__all__:
+            raise AttributeError(f"hinge.algorithms has no function {name!r}")
+        return partial(getattr(algorithms, name), self._mechanism)
+
+    def __dir__(self) -> list[str]:
+        return algorithms.__all__
+
+
+class Front:
+    """What every robot has: its names, its configurations, and how calls reach kernels."""
+
+    def __init__(
+        self, mechanism: Mechanism, dtype: Any = np.float64, threads: int | None = None
+    ) -> None:
+        """dtype: of the arithmetic, float64 or float32; threads: for batches, None: all cores."""
+        if not isinstance(mechanism, Mechanism):
+            raise ArgumentError(
+                f"Robot needs a Mechanism, got {type(mechanism).__name__}; "
+                f"build one with MechanismBuilder, or use hinge.load for a file"
+            )
+        self.mechanism, self.dtype, self.threads = mechanism, np.dtype(dtype), threads
+        self.alg = Algorithms(mechanism)
+        self._kernels: dict[Any, Kernel] = {}
+
+    # what it is
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism."""
+        return self.mechanism.name
+
+    @property
+    def nq(self) -> int:
+        """The number of coordinates."""
+        return self.mechanism.nq
+
+    @property
+    def nv(self) -> int:
+        """The number of degrees of freedom."""
+        return self.mechanism.nv
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Joints that move, in the order of their bodies."""
+        return self.mechanism.joint_names
+
+    @property
+    def body_names(self) -> tuple[str, ...]:
+        """Moving bodies: the rows of `f_ext` and of `poses`."""
+        return self.mechanism.body_names
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """Every body, merged link and added frame."""
+        return self.mechanism.frame_names
+
+    @property
+    def total_mass(self) -> float:
+        """The mass of all moving bodies, kg."""
+        return float(algorithms.total_mass(self.mechanism))
+
+    def q_slice(self, joint: str) -> slice:
+        """Where a joint's coordinates are in q."""
+        return self.mechanism.q_slice(joint)
+
+    def v_slice(self, joint: str) -> slice:
+        """Where a joint's rates are in qd, qdd and tau."""
+        return self.mechanism.v_slice(joint)
+
+    def conventions(self) -> None:
+        """Print what every number means for this robot."""
+        from ..report import conventions
+
+        print(conventions(self.mechanism))
+
+    def __repr__(self) -> str:
+        return (
+            f"<Robot {self.name!r}: {len(self.body_names)} bodies, nq = {self.nq}, nv = {self.nv}>"
+        )
+
+    # configurations
+
+    def neutral(self) -> np.ndarray:
+        """The configuration in which every body's frame is at its placement: (nq,)."""
+        return algorithms.neutral(self.mechanism)
+
+    def random_configuration(self, rng: np.random.Generator | int | None = None) -> np.ndarray:
+        """A random configuration within the joint limits: (nq,); rng: a generator or a seed."""
+        return algorithms.random_configuration(self.mechanism, np.random.default_rng(rng))
+
+    def integrate(self, q: ArrayLike, dv: ArrayLike) -> np.ndarray:
+        """q ⊞ dv: q after moving with velocity dv for a unit of time, (…, nq)."""
+        return self._call("integrate", q=q, dv=dv)
+
+    def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
+        """q1 ⊟ q0: the velocity that leads from q0 to q1 in a unit of time, (…, nv)."""
+        return self._call("difference", q0=q0, q1=q1)
+
+    def tangent_rate(self, u: ArrayLike, v: ArrayLike) -> np.ndarray:
+        """The rate of u at which q ⊞ u moves with velocity v, to O(u⁴): (…, nv)."""
+        return self._call("tangent_rate", u=u, v=v)
+
+    # calling
+
+    def kernel(self, name: str, *arrays: str, **static: Any) -> Kernel:
+        """The compiled algorithm of that name for the named arrays and the other arguments.
+
+        `robot.kernel("inverse_dynamics", "q", "qd", "qdd")`
+        """
+        asked = (name, arrays, tuple(sorted(static.items())))
+        if asked not in self._kernels:
+            self._kernels[asked] = robot_kernel(self.mechanism, *asked, self.dtype, self.threads)
+        return self._kernels[asked]
+
+    def compile(self, fn: Callable[..., Any] | None = None, **shapes: tuple[int, ...]) -> Any:
+        """A function of traced arrays as one fused kernel; also as a decorator.
+
+        The shapes of arguments called q, qd, qdd, tau, dv or f_ext are this robot's; others are
+        scalars unless their shape is given: `robot.compile(fn, gains=(7, 7))`.
+        """
+        if fn is None:
+            return lambda function: self.compile(function, **shapes)
+        names = list(inspect.signature(fn).parameters)
+        own = {n: array_shape(self.mechanism, n) for n in names}
+        return compile(fn, self.dtype, self.threads, **{**own, **shapes})
+
+    def _call(
+        self,
+        name: str,
+        static: dict[str, Any] | None = None,
+        wrap: Callable[..., Any] | None = None,
+        **arrays: Any,
+    ) -> Any:
+        """The named algorithm on the arrays that are not None; wrap: joins several results."""
+        out = arrays.pop("out", None)
+        given = [self.argument(k, v) for k, v in arrays.items() if v is not None]
+        names = [a.name for a in given]
+        kernel = self.kernel(name, *names, **(static or {}))
+        result = evaluate(f"{name} of {self.name!r}", kernel, given, out)
+        if wrap is not None:
+            return wrap(*result)
+        if static is None and name not in self.__dict__:
+            self._shorten(name, names, kernel)
+        return result
+
+    def _shorten(self, name: str, names: list[str], kernel: Kernel) -> None:
+        """Let single calls go straight to machine code, which comes back here if need be."""
+        method = getattr(type(self), name)
+        parameters = list(inspect.signature(method).parameters.values())[1:]
+        if names == [p.name for p in parameters if p.default is p.empty]:
+            fast = kernel.fast(method.__get__(self))
+            aliases = [n for n in dir(type(self)) if getattr(type(self), n) is method]
+            self.__dict__.update(dict.fromkeys(aliases, fast))
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.mechanism, self.dtype, self.threads)
+
+    def argument(self, name: str, value: Any) -> Argument:
+        """What this robot expects of an array of that name, for functions built on robots."""
+        shape = array_shape(self.mechanism, name)
+        if name in ("q", "q0", "q1"):
+            meaning = f"nq = {self.nq} coordinates"
+            return Argument(name, value, shape, meaning, self._check_quaternions)
+        if name == "f_ext":
+            return Argument(name, value, shape, f"a force (moment; force) on {shape[0]} bodies")
+        return Argument(name, value, shape, f"nv = {self.nv} {PER_DOF[name]}")
+
+    def _check_quaternions(self, q: np.ndarray) -> str:
+        for body in self.mechanism.bodies[1:]:
+            if body.joint.nq > body.joint.nv:
+                at = self.q_slice(body.joint_name)
+                if not q[at.stop - 4 : at.stop].any():
+                    where = (
+                        f"q[{at.stop - 4}:{at.stop}], the quaternion of joint {body.joint_name!r}"
+                    )
+                    return f"{where}, is zero; give (1, 0, 0, 0) for no rotation"
+        return ""
