@@ -6,6 +6,7 @@ import sys
 import sysconfig
 import tracemalloc
 import weakref
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -243,6 +244,66 @@ def test_the_short_way_is_for_exact_arrays_only():
     assert fast(A, x, s=s, out=None) == ((A, x), {"s": s, "out": None})
 
 
+class Pair(NamedTuple):
+    """The results of the law."""
+
+    force: np.ndarray
+    square: np.ndarray
+
+
+def test_several_results_in_a_type_of_their_own():
+    fast = LAW.fast(lambda *a: "handed on", Pair)
+    for lead in ((), (11,)):
+        arguments = sample(lead)
+        got = fast(*arguments)
+        assert type(got) is Pair and got.force is got[0] and got.square is got[1]
+        check(got, arguments)
+    assert fast(1) == "handed on"
+
+
+def handed_on(*arguments, **keywords):
+    """What is called when the short way is not taken."""
+    return "handed on"
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 100])
+def test_batches_take_the_short_way(count):
+    arguments = sample((count,))
+    check(LAW.fast(handed_on)(*arguments), arguments)
+    twice, x = TWICE.fast(handed_on), np.arange(2.0 * count).reshape(count, 2)
+    assert np.array_equal(twice(x), 2 * x)
+    out = np.zeros((count, 2))
+    assert twice(x, out=out) is out and np.array_equal(out, 2 * x)
+
+
+def test_odd_batches_take_the_long_way():
+    A, x, s = sample((6,))
+    fast = LAW.fast(handed_on)
+    odd = [(A[0], x, s), (A, x[0], s), (A, x, s[:5]), (A[:, None], x[:, None], s[:, None])]
+    odd += [(A, x[:, :2], s), (A, x, s[:, None]), (A, np.asfortranarray(x), s)]
+    assert all(fast(*arguments) == "handed on" for arguments in odd)
+    assert fast(A, x, s, out=(np.zeros((6, 2)), np.zeros(6))) == "handed on"
+
+
+@pytest.mark.parametrize("case", BAD_OUT)
+def test_a_wrong_out_takes_the_long_way(case):
+    assert TWICE.fast(handed_on)(np.ones((3, 2)), out=BAD_OUT[case]) == "handed on"
+
+
+def test_an_out_that_overlaps_takes_the_long_way():
+    twice, room = TWICE.fast(handed_on), np.ones((9, 2))
+    for x, out in ((room, room), (room[1:], room[:-1]), (room[:-1], room[1:])):
+        assert twice(x, out=out) == "handed on"
+    assert twice(room[:4], out=room[4:8])[0, 0] == 2 and (room[8] == 1).all()
+
+
+def test_batches_worth_several_threads_take_the_long_way(monkeypatch):
+    monkeypatch.setattr(kernel_module, "_WORK_PER_THREAD", 100)
+    x = np.ones((1000, 2))
+    assert Kernel(TWICE.program, threads=2).fast(handed_on)(x) == "handed on"
+    assert Kernel(TWICE.program, threads=1).fast(handed_on)(x).shape == (1000, 2)
+
+
 def test_what_the_long_way_raises_comes_through():
     def other(*arguments):
         raise KeyError("no")
@@ -277,10 +338,15 @@ def test_nothing_leaks():
     arguments = sample(())
     strict = Kernel(LAW.program, strict=True)
     bad = [arguments[0], np.array([np.nan, 0, 0]), arguments[2]]
+    pair, many = LAW.fast(handed_on, Pair), sample((3,))
+    twice, room, out = TWICE.fast(handed_on), np.zeros((3, 2)), np.zeros((3, 2))
 
     def calls(n):
         for _ in range(n):
             LAW.call(*arguments)
+            pair(*arguments)
+            twice(room, out=out)
+            LAW.call(*many)
         for _ in range(n // 10):
             LAW(*map(list, arguments[:2]), 1.0)
             strict.call(*bad)
@@ -288,7 +354,7 @@ def test_nothing_leaks():
                 LAW.call(1)
 
     calls(200)
-    watched = [*arguments, None, np.ndarray, np.dtype(float)]
+    watched = [*arguments, *many, room, out, Pair, tuple, None, np.ndarray, np.dtype(float)]
     counts = [sys.getrefcount(a) for a in watched]
     tracemalloc.start()
     calls(200)
@@ -301,7 +367,7 @@ def test_nothing_leaks():
     assert grown < 50_000
     after = [sys.getrefcount(a) for a in watched]
     assert all(abs(a - b) < 100 for a, b in zip(after, counts, strict=True))
-    assert after[:3] == counts[:3]
+    assert after[:8] == counts[:8]
 
 
 @pytest.mark.parametrize("lead", [(), (5,)])

@@ -169,18 +169,20 @@ class Front:
         names = [a.name for a in given]
         kernel = self.kernel(name, *names, **(static or {}))
         result = evaluate(f"{name} of {self.name!r}", kernel, given, out)
-        if wrap is not None:
-            return wrap(*result)
         if static is None and name not in self.__dict__:
-            self._shorten(name, names, kernel)
-        return result
+            self._shorten(name, names, kernel, tuple if wrap is None else wrap)
+        return result if wrap is None else wrap(*result)
 
-    def _shorten(self, name: str, names: list[str], kernel: Kernel) -> None:
-        """Let single calls go straight to machine code, which comes back here if need be."""
-        method = getattr(type(self), name)
+    def _shorten(
+        self, name: str, names: list[str], kernel: Kernel, form: Callable[..., Any]
+    ) -> None:
+        """Let calls go straight to machine code, which comes back here if need be."""
+        method = getattr(type(self), name, None)
+        if method is None or not isinstance(form, type) or not issubclass(form, tuple):
+            return
         parameters = list(inspect.signature(method).parameters.values())[1:]
         if names == [p.name for p in parameters if p.default is p.empty]:
-            fast = kernel.fast(method.__get__(self))
+            fast = kernel.fast(method.__get__(self), form)
             aliases = [n for n in dir(type(self)) if getattr(type(self), n) is method]
             self.__dict__.update(dict.fromkeys(aliases, fast))
 

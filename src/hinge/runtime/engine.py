@@ -66,15 +66,38 @@ def _symbols() -> dict[str, int]:
         "hinge_atan2": math.atan2,
         "hinge_vectorcall": python.PyObject_Vectorcall,
         "hinge_new_tuple": python.PyTuple_New,
+        "hinge_size": python.PyTuple_Size,
+        "hinge_item": python.PyTuple_GetItem,
         "hinge_set_item": python.PyTuple_SetItem,
+        "hinge_number": python.PyLong_AsSsize_t,
+        "hinge_retain": python.Py_IncRef,
         "hinge_release": python.Py_DecRef,
+        "hinge_allocate": python.PyMem_RawMalloc,
+        "hinge_free": python.PyMem_RawFree,
+        "hinge_no_memory": python.PyErr_NoMemory,
+        "hinge_unlock": python.PyEval_SaveThread,
+        "hinge_lock": python.PyEval_RestoreThread,
     }
     table = {name: _address(fn) for name, fn in functions.items()}
     table["hinge_new_array"] = _array_api(93)
+    table["hinge_tuple_subtype"] = _tuple_new()
+    table["hinge_tuple"] = id(tuple)
+    table["hinge_out"] = id(_OUT)
     table["hinge_ndarray"] = id(np.ndarray)
     table["hinge_descr_f64"] = id(np.dtype(np.float64))
     table["hinge_descr_f32"] = id(np.dtype(np.float32))
     return table
+
+
+# the name of a keyword is the one string with its letters
+_OUT = sys.intern("out")
+
+
+def _tuple_new() -> int:
+    """tuple.__new__ as C has it: its slot has number 65 in the stable ABI."""
+    get = ctypes.pythonapi.PyType_GetSlot
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_int]
+    return get(tuple, 65)
 
 
 def _address(function: Any) -> int:
@@ -139,15 +162,15 @@ class Library:
         """Where a function is."""
         return self._engine.get_function_address(name)
 
-    def method(self, name: str, title: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        """A built-in function on the code of that name; `otherwise` is what it falls back on."""
+    def method(self, name: str, title: str, own: tuple[Any, ...]) -> Callable[..., Any]:
+        """A built-in function on the code of that name; `own` is what its code knows as self."""
         definition = _MethodDef(title.encode(), self.address(name), 0x0080 | 0x0002, None)
         _KEPT.append(definition)
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.restype = ctypes.py_object
         new.argtypes = [ctypes.POINTER(_MethodDef), ctypes.py_object, ctypes.py_object]
         # a function keeps its module alive: here the library, that is the code
-        return new(ctypes.byref(definition), otherwise, self)
+        return new(ctypes.byref(definition), own, self)
 
 
 class _MethodDef(ctypes.Structure):

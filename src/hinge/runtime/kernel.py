@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from ..trace.program import Operations, Program
 from .artifact import Artifact, build, find
 from .engine import Library, Target, fast_calls_work, host
 from .progress import tell_if_long
-from .threads import in_parallel
+from .threads import in_parallel, thread_count
 
 if TYPE_CHECKING:
     from ..trace.loop import LoopProgram
@@ -124,20 +125,26 @@ class Kernel:
         """The kernel as a plain function of positional arguments."""
         return self.fast(self._slow)
 
-    def fast(self, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        """A single call that takes the short way with arrays of exactly the expected kind.
+    def fast(self, otherwise: Callable[..., Any], form: type = tuple) -> Callable[..., Any]:
+        """Calls that take the short way with arrays of exactly the expected kind.
 
-        otherwise: what to call with any other arguments, and, if the kernel is strict, when a
-        result is not finite.
+        otherwise: what to call with any other arguments, with batches that are worth several
+        threads, and, if the kernel is strict, with one sample whose result is not finite.
+        form: of several results, tuple or a type derived from it.
         """
         if not fast_calls_work() or not self._library.address("fast"):
             return otherwise
-        return self._library.method("fast", self.name, otherwise)
+        return self._library.method("fast", self.name, (otherwise, form, self._alone))
+
+    @property
+    def _alone(self) -> int:
+        """How many samples are too few for a second thread."""
+        if thread_count(self.threads) == 1:
+            return sys.maxsize
+        return (_WORK_PER_THREAD - 1) // self._cost
 
     def __call__(self, *arguments: Any, out: Any = None) -> Any:
-        if out is None:
-            return self.call(*arguments)
-        return self._slow(*arguments, out=out)
+        return self.call(*arguments) if out is None else self.call(*arguments, out=out)
 
     def _slow(self, *arguments: Any, out: Any = None) -> Any:
         """Any arguments that make sense: other dtypes, strides, leading shapes."""

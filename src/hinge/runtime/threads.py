@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
-__all__ = ["in_parallel"]
+__all__ = ["in_parallel", "thread_count"]
 
 
 def in_parallel(
@@ -17,7 +17,7 @@ def in_parallel(
 
     threads: None for as many as there are cores; most: no more than are worth it.
     """
-    wanted = max(1, min(_cores() if threads is None else threads, most, -(-size // grain)))
+    wanted = max(1, min(thread_count(threads), most, -(-size // grain)))
     if wanted == 1:
         work(0, size)
         return
@@ -27,6 +27,11 @@ def in_parallel(
     work(*parts[0])
     for future in futures:
         future.result()
+
+
+def thread_count(threads: int | None) -> int:
+    """So many threads, all cores for None."""
+    return max(1, _cores() if threads is None else threads)
 
 
 def _cores() -> int:
