@@ -4,6 +4,8 @@ inward    D(k) = H(k) P(k) H*(k) + armature(k)                                  
           G(k) = P(k) H*(k) D⁻¹(k)                                                          (2)
           P⁺(k) = P(k) − G(k) H(k) P(k)                                                     (3)
           P(p) = P(p) + φ(p,k) P⁺(k) φ*(p,k)                                                (4)
+
+`released` is one step of it, for sweeps that carry P along with something else.
 """
 
 from __future__ import annotations
@@ -13,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..mechanism import Mechanism
-from ..small import inverse_spd, mirror_lower
+from ..small import inverse_spd, mirror_lower, solve_spd
 from ..spatial import congruence
 
-__all__ = ["articulated_inertias"]
+__all__ = ["articulated_inertias", "released"]
 
 
 def articulated_inertias(
@@ -32,3 +34,13 @@ def articulated_inertias(
         P_plus[k] = mirror_lower(P[k] - G[k] @ PH.T)  # (3)
         P[p] = P[p] + congruence(P_plus[k], phi[k])  # (4)
     return P_plus, D_inv, G
+
+
+def released(
+    P: np.ndarray, H: np.ndarray, armature: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """D (dof, dof), G (6, dof) and P⁺ (6, 6) of a body whose joint is free along H."""
+    PH = P @ H.T
+    D = mirror_lower(H @ PH + np.diag(armature))  # (1)
+    G = solve_spd(D, PH.T).T  # (2)
+    return D, G, mirror_lower(P - G @ PH.T)  # (3)
