@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,11 +33,36 @@ _JOINT_LEVEL = {
     "bias_forces",
     "gravity_forces",
     "kinetic_energy",
+    "total_rates",
+    "joint_rates",
+    "working_forces",
+    "working_gravity",
+    "joint_forces",
+    "innovations",
+    "diagonal_coriolis",
+    "diagonal_dynamics",
+    "mass_factor",
+    "mass_factor_inverse",
+    "mass_factor_rate",
+    "mass_matrix_rate",
+    "mass_matrix_sensitivity",
 }
 
 
 # results whose sweeps can be loops, and from how many bodies on they are
-_LOOPED = {"inverse_dynamics", "forward_dynamics", "bias_forces", "gravity_forces"}
+_LOOPED = {
+    "inverse_dynamics",
+    "forward_dynamics",
+    "bias_forces",
+    "gravity_forces",
+    "total_rates",
+    "joint_rates",
+    "working_forces",
+    "working_gravity",
+    "joint_forces",
+    "diagonal_coriolis",
+    "diagonal_dynamics",
+}
 MOST_UNROLLED = 40
 
 # arrays with an entry per degree of freedom, and what the entries are
@@ -47,6 +73,8 @@ PER_DOF = {
     "dv": "joint displacements",
     "u": "joint displacements",
     "v": "joint velocities",
+    "nu": "total rates",
+    "eps": "working forces",
 }
 
 
@@ -92,7 +120,8 @@ def robot_kernel(
             from .looped import trace_loops
 
             given = dict(zip(arrays, shapes, strict=True))
-            return trace_loops(getattr(algorithms, name), form, given, name)
+            algorithm = partial(getattr(algorithms, name), **dict(static))
+            return trace_loops(algorithm, form, given, name)
 
         def fn(*values: Any) -> Any:
             given = dict(zip(arrays, values, strict=True))

@@ -187,8 +187,10 @@ class LoopMechanism:
         """As in `Mechanism`."""
         return self._share(q, lambda body: body.joint.nq)
 
-    def rates(self, qd: Any) -> _View:
-        """As in `Mechanism`; plain zeros stay zeros."""
+    def rates(self, qd: Any) -> _View | _Slot:
+        """As in `Mechanism`; plain zeros stay zeros, and what a sweep joined is taken apart."""
+        if isinstance(qd, _Joined):
+            return qd.slot
         if isinstance(qd, np.ndarray):
             return _View(self, lambda: np.zeros(self.body.joint.nv))
         return self._share(qd, lambda body: body.joint.nv)

@@ -13,7 +13,18 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["atan2", "cos", "inverse_spd", "mirror_lower", "sign", "sin", "solve_spd", "sqrt"]
+__all__ = [
+    "atan2",
+    "cos",
+    "half_upper",
+    "inverse_spd",
+    "mirror_lower",
+    "sign",
+    "sin",
+    "solve_spd",
+    "sqrt",
+    "upper_root",
+]
 
 _NUMBERS = (float, complex, int, np.number)
 
@@ -116,3 +127,34 @@ def inverse_spd(A: np.ndarray) -> np.ndarray:
     if len(A) == 0:
         return A
     return mirror_lower(solve_spd(A, np.eye(len(A))))
+
+
+def upper_root(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The upper triangular L with A = L Lᵀ of a symmetric positive definite A, and L⁻¹.
+
+    Cholesky's factor of the matrix read backwards; only the upper triangle of A is looked at.
+    """
+    n = len(A)
+    L: list[list[Any]] = [[0.0] * n for _ in range(n)]
+    inverse: list[list[Any]] = [[0.0] * n for _ in range(n)]
+    for j in reversed(range(n)):
+        L[j][j] = sqrt(A[j, j] - sum(L[j][k] * L[j][k] for k in range(j + 1, n)))
+        inverse[j][j] = 1 / L[j][j]
+        for i in range(j):
+            rest = A[i, j] - sum(L[i][k] * L[j][k] for k in range(j + 1, n))
+            L[i][j] = rest * inverse[j][j]
+        for i in range(j + 1, n):
+            row = sum(L[j][k] * inverse[k][i] for k in range(j + 1, i + 1))
+            inverse[j][i] = -row * inverse[j][j]
+    return np.array(L).reshape(n, n), np.array(inverse).reshape(n, n)
+
+
+def half_upper(A: np.ndarray) -> np.ndarray:
+    """Φ(A): the part of A above the diagonal and half of the diagonal.
+
+    The rate of the root in `upper_root` is L̇ = L Φ(L⁻¹ Ȧ L⁻ᵀ), whatever the size; ½ Ȧ L⁻ᵀ is right
+    for one number only.
+    """
+    n = len(A)
+    weight = np.triu(np.ones((n, n))) - 0.5 * np.eye(n)
+    return weight * A

@@ -7,7 +7,23 @@ from .constraints import (
     constraint_error,
     constraint_jacobian,
 )
+from .diagonal_dynamics import (
+    articulated_rates,
+    diagonal_coriolis,
+    diagonal_coriolis_matrix,
+    diagonal_dynamics,
+    mass_factor_rate,
+)
+from .diagonalized import (
+    innovations,
+    joint_forces,
+    joint_rates,
+    total_rates,
+    working_forces,
+    working_gravity,
+)
 from .energy import center_of_mass, kinetic_energy, momentum, potential_energy, total_mass
+from .factor import mass_factor, mass_factor_inverse
 from .forward_dynamics import aba, forward_dynamics
 from .inverse_dynamics import bias_forces, gravity_forces, inverse_dynamics, rnea
 from .inverse_kinematics import inverse_kinematics
@@ -20,29 +36,43 @@ from .kinematics import (
     velocity_product_acceleration,
 )
 from .mass_matrix import crba, mass_matrix, mass_matrix_inverse
+from .sensitivity import coriolis_matrix, mass_matrix_rate, mass_matrix_sensitivity
 
 __all__ = [
     "aba",
+    "articulated_rates",
     "bias_forces",
     "center_of_mass",
     "constrained_forward_dynamics",
     "constraint_bias",
     "constraint_error",
     "constraint_jacobian",
+    "coriolis_matrix",
     "crba",
+    "diagonal_coriolis",
+    "diagonal_coriolis_matrix",
+    "diagonal_dynamics",
     "difference",
     "forward_dynamics",
     "frame_acceleration",
     "frame_pose",
     "frame_velocity",
     "gravity_forces",
+    "innovations",
     "integrate",
     "inverse_dynamics",
     "inverse_kinematics",
     "jacobian",
+    "joint_forces",
+    "joint_rates",
     "kinetic_energy",
+    "mass_factor",
+    "mass_factor_inverse",
+    "mass_factor_rate",
     "mass_matrix",
     "mass_matrix_inverse",
+    "mass_matrix_rate",
+    "mass_matrix_sensitivity",
     "momentum",
     "neutral",
     "poses",
@@ -51,5 +81,8 @@ __all__ = [
     "rnea",
     "tangent_rate",
     "total_mass",
+    "total_rates",
     "velocity_product_acceleration",
+    "working_forces",
+    "working_gravity",
 ]

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..load import load_mechanism
+from .diagonalized import Diagonalized
 from .dynamics import Dynamics
 from .kinematics import Kinematics
 
 __all__ = ["Robot", "load"]
 
 
-class Robot(Kinematics, Dynamics):
+class Robot(Kinematics, Dynamics, Diagonalized):
     """A mechanism ready for use; each base class is a chapter of its methods.
 
     Every method takes arrays with any leading shape and broadcasts them: `q` (…, nq), `qd`, `qdd`,

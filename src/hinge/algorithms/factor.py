@@ -1,0 +1,98 @@
+"""The mass factor: M = m mᵀ with m from the Riccati sweep.  Paper D §4, §5; math §4.
+
+    inward    D(k) = H(k) P(k) H*(k) + armature(k) = L(k) L*(k)                                 (1)
+              G(k) = P(k) H*(k) D⁻¹(k)                                                          (2)
+              P⁺(k) = P(k) − G(k) H(k) P(k);   P(p) = P(p) + φ(p,k) P⁺(k) φ*(p,k)               (3)
+    m = (1 + H φ K) L        climbing from k:  F = G(k) L(k);  F ← φ(p,j) F,   m(p,k) = H(p) F  (4)
+    ℓ = m⁻¹ = L⁻¹ (1 − H ψ K)                  ε(k) = L⁻¹(k),  z = G(k)
+              climbing:  z ← φ(p,j) z,   κ = −H(p) z,   ℓ(p,k) = L⁻¹(p) κ,   z ← z + G(p) κ     (5)
+
+Every block root L(k) is upper triangular, so that m is: it is the one upper triangular matrix with
+a positive diagonal and M = m mᵀ, Cholesky's factor of M read from the tips to the base.  It has the
+zeros of M for branches.  Where a joint mimics another the sweep does not apply, and m is worked out
+from M itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..mechanism import Mechanism
+from ..small import inverse_spd, mirror_lower, upper_root
+from ..spatial import congruence
+from .mass_matrix import mass_matrix
+
+__all__ = ["Riccati", "mass_factor", "mass_factor_inverse", "riccati", "upper_blocks"]
+
+
+class Riccati(NamedTuple):
+    """What the Riccati sweep leaves with every body."""
+
+    P: list[Any]
+    P_plus: list[Any]
+    D: list[Any]
+    D_inv: list[Any]
+    G: list[Any]
+
+
+def riccati(mech: Mechanism, H: list[np.ndarray], phi: list[Any]) -> Riccati:
+    """P, P⁺ (6, 6), D, D⁻¹ (dof, dof) and G (6, dof) of every body, given H and φ.  O(N)."""
+    P = mech.filled(lambda k: mech.M[k].matrix)
+    P_plus, D, D_inv, G = mech.slots(4)
+    for p, k in mech.inward():
+        PH = P[k] @ H[k].T
+        D[k] = mirror_lower(H[k] @ PH + np.diag(mech.armature[k]))  # (1)
+        D_inv[k] = inverse_spd(D[k])
+        G[k] = PH @ D_inv[k]  # (2)
+        P_plus[k] = mirror_lower(P[k] - G[k] @ PH.T)
+        P[p] = P[p] + congruence(P_plus[k], phi[k])  # (3)
+    return Riccati(P, P_plus, D, D_inv, G)
+
+
+def mass_factor(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """m(q), the upper triangular (nv, nv) with M = m mᵀ and a positive diagonal.  O(N · depth)."""
+    if mech.has_followers:
+        return upper_root(mass_matrix(mech, q))[0]
+    H, phi = mech.H(q), mech.phi(q)
+    known = riccati(mech, H, phi)
+    blocks = {}
+    for _, k in mech.outward():
+        L, _ = upper_root(known.D[k])
+        blocks[k, k], F = L, known.G[k] @ L
+        for i, j in mech.ancestors(k):
+            F = phi[j] @ F
+            if i:
+                blocks[i, k] = H[i] @ F  # (4)
+    return upper_blocks(mech, blocks)
+
+
+def mass_factor_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """ℓ(q) = m(q)⁻¹, upper triangular (nv, nv): M⁻¹ = ℓᵀ ℓ.  O(N · depth)."""
+    if mech.has_followers:
+        return upper_root(mass_matrix(mech, q))[1]
+    H, phi = mech.H(q), mech.phi(q)
+    known = riccati(mech, H, phi)
+    roots = [upper_root(D)[1] for D in known.D[1:]]
+    blocks = {}
+    for _, k in mech.outward():
+        blocks[k, k], z = roots[k - 1], known.G[k]
+        for i, j in mech.ancestors(k):
+            z = phi[j] @ z
+            if i:
+                kappa = -H[i] @ z
+                blocks[i, k] = roots[i - 1] @ kappa  # (5)
+                z = z + known.G[i] @ kappa
+    return upper_blocks(mech, blocks)
+
+
+def upper_blocks(mech: Mechanism, blocks: Mapping[tuple[int, int], np.ndarray]) -> np.ndarray:
+    """The (nv, nv) from its blocks (i, j), i an ancestor of j or j itself; zero elsewhere."""
+    rows: dict[int, dict[int, np.ndarray]] = {k: {} for _, k in mech.outward()}
+    for (i, j), block in blocks.items():
+        rows[i][j] = block
+    height = {k: mech.bodies[k].joint.nv for k in rows}
+    joined = [mech.join_columns(row, height[k]) for k, row in rows.items()]
+    return np.vstack([np.zeros((0, mech.nv)), *joined])
