@@ -1,7 +1,7 @@
 """What every joint has: its data, checked, and the arithmetic of its coordinates.
 
 Each kind (in `joints.py`) gives its pose (R, p), its hinge map H (dof × 6, in the axes of the body
-it carries) and the rate of H where H is not constant.  Poses, H and `integrate` run on any scalar.
+it carries) and the derivatives of H where H is not constant.  All of it runs on any scalar.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from .errors import ModelError
 from .spatial import cross_motion
 
-__all__ = ["Joint", "Mimic", "Numbers", "PerDof"]
+__all__ = ["HingeRates", "Joint", "Mimic", "Numbers", "PerDof"]
 
 Numbers = Sequence[float] | np.ndarray
 PerDof = float | Numbers
@@ -30,6 +30,23 @@ class Mimic:
     joint: str
     ratio: float = 1.0
     offset: float = 0.0
+
+
+class HingeRates(NamedTuple):
+    """How H turns and bends as the joint moves; zero for a joint of one DoF with a constant H.
+
+    With W = Hᵀ q̇ and ∂_b the derivative along DoF b, all in body axes:
+
+    spin: (nv, 6), the rate of H seen from the parent, W × H_a + Σ_b q̇_b ∂_b H_a.
+    slope: (nv, 6), σ_b = Σ_a q̇_a ∂_b H_a, the change of W with q but for its turning along.
+    bend: (nv, 6), W × σ_b + Σ_a (q̈_a ∂_b H_a + q̇_a ∂_b Ḣ_a).
+    bracket: (nv, nv, 6), H_a × H_b − ∂_b H_a.
+    """
+
+    spin: np.ndarray
+    slope: np.ndarray
+    bend: np.ndarray
+    bracket: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -104,6 +121,24 @@ class Joint(ABC):
     def H_rate(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """The componentwise time derivative of H, (nv, 6): zero unless H depends on q."""
         return np.zeros((self.nv, 6))
+
+    def H_slope(self, q: np.ndarray) -> np.ndarray:
+        """∂_b H_a, (nv, nv, 6), b first: zero unless H depends on q."""
+        return np.zeros((self.nv, self.nv, 6))
+
+    def H_rate_slope(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """∂_b of `H_rate`, (nv, nv, 6), b first: zero unless H depends on q."""
+        return np.zeros((self.nv, self.nv, 6))
+
+    def hinge_rates(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> HingeRates:
+        """What derivatives of the dynamics need to know of this joint besides H."""
+        H, d, d_rate = self.H(q), self.H_slope(q), self.H_rate_slope(q, qd)
+        slope = np.array([d_b.T @ qd for d_b in d])
+        changing = np.array([d_b.T @ qdd + r_b.T @ qd for d_b, r_b in zip(d, d_rate, strict=True)])
+        bend = cross_motion(H.T @ qd, slope.T).T + changing
+        bracket = np.array([cross_motion(H[a], H.T).T - d[:, a] for a in range(self.nv)])
+        spin = np.array([-(row.T @ qd) for row in bracket])
+        return HingeRates(spin, slope, bend, bracket)
 
     def neutral(self) -> np.ndarray:
         """The coordinates at which the body's frame coincides with the joint's frame."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ArgumentError
-from .joint import Joint
+from .joint import HingeRates, Joint
 from .joints import Fixed
 from .shapes import Shape
 from .spatial import ForceTransfer, Inertia, SpatialInertia, Transform
@@ -153,6 +153,11 @@ class Mechanism:
             yield p, k
             k = p
 
+    @cached_property
+    def children(self) -> tuple[tuple[int, ...], ...]:
+        """The bodies that each body carries."""
+        return tuple(tuple(k for p, k in self.outward() if p == i) for i in range(len(self.bodies)))
+
     def slots(self, n: int) -> list[list[Any]]:
         """n lists with a 6-vector per body to be filled in by a sweep; the ground's is zero."""
         return [[np.zeros(6), *[None] * self.n_bodies] for _ in range(n)]
@@ -198,6 +203,11 @@ class Mechanism:
         rows = np.zeros((self.n_bodies, 6)) if f_ext is None else np.asarray(f_ext)
         return [np.zeros(6), *rows]
 
+    def points(self, points: Any) -> Sequence[np.ndarray]:
+        """The point of each body at which a force acts; the ground's is its origin."""
+        rows = np.zeros((self.n_bodies, 3)) if points is None else np.asarray(points)
+        return [np.zeros(3), *rows]
+
     def phi(self, q: Any) -> list[Any]:
         """φ(p, k) of each body k and its parent p at configuration q."""
         parts = zip(self.bodies[1:], self.coordinates(q)[1:], strict=True)
@@ -212,6 +222,12 @@ class Mechanism:
         """The componentwise rate of H(k)."""
         parts = zip(self.bodies, self.coordinates(q), self.rates(qd), strict=True)
         return [hinge_map(b, b.joint.H_rate(qk, qdk)) for b, qk, qdk in parts]
+
+    def hinge_rates(self, q: Any, qd: Any, qdd: Any) -> list[Any]:
+        """How H(k) turns and bends as the joint moves, for derivatives of the dynamics."""
+        parts = zip(self.bodies, self.coordinates(q), self.rates(qd), self.rates(qdd), strict=True)
+        rates = [(b, b.joint.hinge_rates(*values)) for b, *values in parts if b.parent >= 0]
+        return [None, *(HingeRates(*(hinge_map(b, x) for x in r)) for b, r in rates)]
 
     # what sweeps give back
 
@@ -236,6 +252,15 @@ class Mechanism:
             out[a.v, b.v] = out[a.v, b.v] + scaled
             if i != j:
                 out[b.v, a.v] = out[b.v, a.v] + scaled.T
+        return out
+
+    def join_blocks(self, blocks: Mapping[tuple[int, int], np.ndarray]) -> np.ndarray:
+        """(nv, nv) from blocks (i, j) of any pairs of bodies; those left out are zero."""
+        out = np.zeros((self.nv, self.nv), dtype=_common_dtype(blocks.values()))
+        for (i, j), block in blocks.items():
+            a, b = self._shares[i], self._shares[j]
+            scaled = block if a.ratio * b.ratio == 1 else a.ratio * b.ratio * block
+            out[a.v, b.v] = out[a.v, b.v] + scaled
         return out
 
     @cached_property
@@ -277,8 +302,9 @@ def transfer(body: Body, q: np.ndarray) -> ForceTransfer:
 
 
 def hinge_map(body: Body, H: np.ndarray) -> np.ndarray:
-    """A hinge map given in the joint's moving frame, in the body's frame."""
-    return (ForceTransfer(body.offset.rotation, body.offset.translation).T @ H.T).T
+    """Rows of motions (…, 6) given in the joint's moving frame, in the body's frame."""
+    moved = ForceTransfer(body.offset.rotation, body.offset.translation).T @ H.reshape(-1, 6).T
+    return moved.T.reshape(H.shape)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -35,6 +35,7 @@ from .kinematics import (
     poses,
     velocity_product_acceleration,
 )
+from .linearized_inverse import inverse_dynamics_derivatives, inverse_dynamics_jvp
 from .mass_matrix import crba, mass_matrix, mass_matrix_inverse
 from .sensitivity import coriolis_matrix, mass_matrix_rate, mass_matrix_sensitivity
 
@@ -61,6 +62,8 @@ __all__ = [
     "innovations",
     "integrate",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
+    "inverse_dynamics_jvp",
     "inverse_kinematics",
     "jacobian",
     "joint_forces",

@@ -1,0 +1,138 @@
+"""Mechanisms, states and complex-step references for the tests of linearised dynamics."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+
+import hinge
+from hinge import algorithms
+from hinge.rotation import from_rpy
+from mechanisms import EPS, JOINTS, ROBOTS, random_state
+
+__all__ = ["EPS", "TREES", "everything", "loads", "mutated", "random_state", "reference_inverse"]
+
+BODY = hinge.Inertia(
+    1.3, (0.1, -0.2, 0.15), [[0.2, 0.01, -0.02], [0.01, 0.3, 0.03], [-0.02, 0.03, 0.25]]
+)
+
+
+def everything() -> hinge.Robot:
+    """Every joint type twice, on a floating base with two branches, with offsets and armature."""
+    rng = np.random.default_rng(3)
+    b = hinge.MechanismBuilder("everything", gravity=(1.0, -2.0, -9.0))
+    b.add("base", "world", hinge.Free(), inertia=BODY)
+    for side in ("left", "right"):
+        parent = "base"
+        for i, (kind, joint) in enumerate(JOINTS.items()):
+            place = hinge.Transform(from_rpy(*rng.normal(size=3)), rng.normal(size=3) * 0.3)
+            offset = hinge.Transform(from_rpy(*rng.normal(size=3)), rng.normal(size=3) * 0.1)
+            joint = type(joint)(
+                *(
+                    getattr(joint, f)
+                    for f in joint.__dataclass_fields__
+                    if f[:4] in ("axis", "pitc")
+                ),
+                armature=tuple(rng.uniform(0, 0.3, size=joint.nv)),
+            )
+            name = f"{side}_{kind}"
+            b.add(name, parent, joint, f"{name}_joint", place, BODY, offset)
+            parent = name if i % 3 else parent
+    return hinge.Robot(b.build())
+
+
+TREES = {**ROBOTS, "everything": everything()}
+
+
+def loads(robot: hinge.Robot, q, f_ext, points, load):
+    """q′ ↦ the external forces in body axes at q′, f_ext at q, for each kind of load."""
+    poses = robot.alg.poses(q)
+    R, x = poses[:, :3, :3], poses[:, :3, 3]
+    N, F = (np.einsum("kij,kj->ki", R, f) for f in (f_ext[:, :3], f_ext[:, 3:]))
+    arm = np.einsum("kij,kj->ki", R, points)
+    if load == "dead":
+        N = N - np.cross(arm, F)
+    else:
+        N = N + np.cross(x, F)
+
+    def at(q):
+        poses = robot.alg.poses(q)
+        R, x = poses[:, :3, :3], poses[:, :3, 3]
+        lever = np.einsum("kij,kj->ki", R, points) if load == "dead" else -x
+        moment = N + np.cross(lever, F)
+        return np.concatenate([np.einsum("kji,kj->ki", R, y) for y in (moment, F)], axis=1)
+
+    return (lambda q: f_ext) if load == "body" else at
+
+
+def complex_jacobian(fn, n, h=1e-30):
+    """∂fn/∂x at 0 of a vector of n numbers, exact to rounding."""
+    return np.array([np.imag(fn(1j * h * e)) / h for e in np.eye(n)]).T.reshape(n, n)
+
+
+def reference_inverse(robot, s, force=None):
+    """∂τ/∂q, ∂τ/∂q̇ by complex steps, and M."""
+    alg, n = robot.alg, robot.nv
+    force = force or (lambda q: s.f_ext)
+
+    def tau(dq, dqd):
+        q = alg.integrate(s.q, dq)
+        return alg.inverse_dynamics(q, s.qd + dqd, s.qdd, force(q))
+
+    still = np.zeros(n)
+    B = complex_jacobian(lambda d: tau(d, still), n)
+    A = complex_jacobian(lambda d: tau(still, d), n)
+    return B, A, alg.mass_matrix(s.q)
+
+
+def reference_forward(robot, s, force=None):
+    """∂q̈/∂q, ∂q̈/∂q̇ by complex steps, and M⁻¹, at the forces of the state's accelerations."""
+    alg, n = robot.alg, robot.nv
+    force = force or (lambda q: s.f_ext)
+    tau = alg.inverse_dynamics(s.q, s.qd, s.qdd, s.f_ext)
+
+    def qdd(dq, dqd):
+        q = alg.integrate(s.q, dq)
+        return alg.forward_dynamics(q, s.qd + dqd, tau, force(q))
+
+    still = np.zeros(n)
+    B = complex_jacobian(lambda d: qdd(d, still), n)
+    A = complex_jacobian(lambda d: qdd(still, d), n)
+    return B, A, np.linalg.inv(alg.mass_matrix(s.q)), tau
+
+
+def worst(got, expected):
+    """The largest error relative to the largest entry (at least 1) of each matrix."""
+    errors = [
+        np.abs(g - e).max(initial=0) / max(1.0, np.abs(e).max(initial=0))
+        for g, e in zip(got, expected, strict=True)
+    ]
+    return max(errors)
+
+
+def mutated(name: str, changes: dict[str, dict[str, str]]) -> types.ModuleType:
+    """The module algorithms.name, with lines changed in it and in modules it stands on.
+
+    changes: module → {old text: new text}; every old text must be there exactly once.  Modules that
+    are changed come first; those that follow see them instead of the originals.
+    """
+    folder = Path(algorithms.__file__).parent
+    made: dict[str, types.ModuleType] = {}
+    for module in [*(m for m in changes if m != name), name]:
+        source = (folder / f"{module}.py").read_text()
+        for old, new in changes.get(module, {}).items():
+            assert source.count(old) == 1, f"{module}: {source.count(old)} times {old!r}"
+            source = source.replace(old, new)
+        copy = types.ModuleType(f"hinge.algorithms.{module}")
+        copy.__package__ = "hinge.algorithms"
+        originals = {f"hinge.algorithms.{m}": sys.modules[f"hinge.algorithms.{m}"] for m in made}
+        sys.modules.update({f"hinge.algorithms.{m}": made[m] for m in made})
+        try:
+            exec(compile(source, f"{module} (changed)", "exec"), copy.__dict__)
+        finally:
+            sys.modules.update(originals)
+        made[module] = copy
+    return made[name]
