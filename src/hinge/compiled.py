@@ -46,6 +46,10 @@ _JOINT_LEVEL = {
     "mass_factor_rate",
     "mass_matrix_rate",
     "mass_matrix_sensitivity",
+    "mass_matrix_second_sensitivity",
+    "christoffel",
+    "curvature",
+    "mass_factor_curl",
 }
 
 

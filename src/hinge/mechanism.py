@@ -229,6 +229,12 @@ class Mechanism:
         rates = [(b, b.joint.hinge_rates(*values)) for b, *values in parts if b.parent >= 0]
         return [None, *(HingeRates(*(hinge_map(b, x) for x in r)) for b, r in rates)]
 
+    def H_second(self, q: Any, u: Any, v: Any) -> list[np.ndarray]:
+        """The derivative along v of the componentwise rate of H(k) along u."""
+        parts = zip(self.bodies, self.coordinates(q), self.rates(u), self.rates(v), strict=True)
+        slopes = [(b, b.joint.H_rate_slope(qk, uk), vk) for b, qk, uk, vk in parts]
+        return [hinge_map(b, np.einsum("b,bij->ij", vk, slope)) for b, slope, vk in slopes]
+
     # what sweeps give back
 
     def join(self, parts: Sequence[Any]) -> np.ndarray:

@@ -25,6 +25,7 @@ from .diagonalized import (
 from .energy import center_of_mass, kinetic_energy, momentum, potential_energy, total_mass
 from .factor import mass_factor, mass_factor_inverse
 from .forward_dynamics import aba, forward_dynamics
+from .geometry import christoffel, curvature, is_flat, mass_factor_curl
 from .inverse_dynamics import bias_forces, gravity_forces, inverse_dynamics, rnea
 from .inverse_kinematics import inverse_kinematics
 from .kinematics import (
@@ -37,19 +38,26 @@ from .kinematics import (
 )
 from .linearized_inverse import inverse_dynamics_derivatives, inverse_dynamics_jvp
 from .mass_matrix import crba, mass_matrix, mass_matrix_inverse
-from .sensitivity import coriolis_matrix, mass_matrix_rate, mass_matrix_sensitivity
+from .sensitivity import (
+    coriolis_matrix,
+    mass_matrix_rate,
+    mass_matrix_second_sensitivity,
+    mass_matrix_sensitivity,
+)
 
 __all__ = [
     "aba",
     "articulated_rates",
     "bias_forces",
     "center_of_mass",
+    "christoffel",
     "constrained_forward_dynamics",
     "constraint_bias",
     "constraint_error",
     "constraint_jacobian",
     "coriolis_matrix",
     "crba",
+    "curvature",
     "diagonal_coriolis",
     "diagonal_coriolis_matrix",
     "diagonal_dynamics",
@@ -65,16 +73,19 @@ __all__ = [
     "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp",
     "inverse_kinematics",
+    "is_flat",
     "jacobian",
     "joint_forces",
     "joint_rates",
     "kinetic_energy",
     "mass_factor",
+    "mass_factor_curl",
     "mass_factor_inverse",
     "mass_factor_rate",
     "mass_matrix",
     "mass_matrix_inverse",
     "mass_matrix_rate",
+    "mass_matrix_second_sensitivity",
     "mass_matrix_sensitivity",
     "momentum",
     "neutral",

@@ -8,12 +8,13 @@ from pathlib import Path
 from ..load import load_mechanism
 from .diagonalized import Diagonalized
 from .dynamics import Dynamics
+from .geometry import Geometry
 from .kinematics import Kinematics
 
 __all__ = ["Robot", "load"]
 
 
-class Robot(Kinematics, Dynamics, Diagonalized):
+class Robot(Kinematics, Dynamics, Diagonalized, Geometry):
     """A mechanism ready for use; each base class is a chapter of its methods.
 
     Every method takes arrays with any leading shape and broadcasts them: `q` (…, nq), `qd`, `qdd`,

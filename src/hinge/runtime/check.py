@@ -12,8 +12,8 @@ from ..rotation import is_rotation
 __all__ = ["check_choice", "check_number", "check_pose"]
 
 
-def check_choice(where: str, name: str, value: Any, known: tuple[str, ...]) -> Any:
-    """The value, if it is one of the known words."""
+def check_choice(where: str, name: str, value: Any, known: tuple[Any, ...]) -> Any:
+    """The value, if it is one of the known ones."""
     if value not in known:
         words = ", ".join(repr(k) for k in known)
         raise ArgumentError(f"{where}: {name} is {value!r}; expected one of {words}")

@@ -1,0 +1,60 @@
+"""The geometry of a robot's mass metric."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..algorithms.geometry import Flatness
+from ..runtime.call import broadcast
+from ..runtime.check import check_choice, check_number
+from .front import Front
+
+__all__ = ["Geometry"]
+
+_SAMPLES = 4
+
+
+class Geometry(Front):
+    """How the mass matrix changes with the configuration, and what that means."""
+
+    def mass_matrix_sensitivity(self, q: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+        """∂M/∂q, the direction last, along joint tangents: (…, nv, nv, nv)."""
+        return self._call("mass_matrix_sensitivity", q=q, out=out)
+
+    def mass_matrix_second_sensitivity(self, q: ArrayLike) -> np.ndarray:
+        """∂²M/∂q∂q, the directions last: (…, nv, nv, nv, nv)."""
+        return self._call("mass_matrix_second_sensitivity", q=q)
+
+    def christoffel(self, q: ArrayLike, kind: Literal[1, 2] = 1) -> np.ndarray:
+        """[ij,k] as [i, j, k], or of kind 2 {l;ij} as [l, i, j]: (…, nv, nv, nv)."""
+        where = f"christoffel of {self.name!r}"
+        return self._call("christoffel", {"kind": check_choice(where, "kind", kind, (1, 2))}, q=q)
+
+    def curvature(self, q: ArrayLike) -> np.ndarray:
+        """The Riemann tensor R_hijk of the mass metric: (…, nv, nv, nv, nv)."""
+        return self._call("curvature", q=q)
+
+    def mass_factor_curl(self, q: ArrayLike) -> np.ndarray:
+        """∂_i m_jk − ∂_j m_ik as [i, j, k]: zero where total rates are integrable."""
+        return self._call("mass_factor_curl", q=q)
+
+    def is_flat(
+        self,
+        q: ArrayLike | None = None,
+        tolerance: float = 1e-9,
+        rng: np.random.Generator | int | None = 0,
+    ) -> Flatness:
+        """Whether coordinates exist in which the mass matrix is the identity; print it to be told.
+
+        q: (…, nq), where to look; a few random configurations if there is none.
+        """
+        where = f"is_flat of {self.name!r}"
+        if q is None:
+            rng = np.random.default_rng(rng)
+            q = np.array([self.random_configuration(rng) for _ in range(_SAMPLES)])
+        samples = broadcast(where, [self.argument("q", q)])["q"]
+        limit = check_number(where, "tolerance", tolerance, above=0)
+        return self.alg.is_flat(samples, limit)
