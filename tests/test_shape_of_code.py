@@ -25,9 +25,11 @@ LAYERS = [
     ["looped"],
     ["emit"],
     ["report", "runtime"],
-    ["derivatives"],
+    ["derivatives", "integrators"],
     ["compiled"],
+    ["rollout"],
     ["robot"],
+    ["motion"],
     ["simulate", "plotting", "zoo"],
     ["cli"],
 ]

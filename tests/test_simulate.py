@@ -1,11 +1,14 @@
 """The simulator: orders of accuracy on manifolds, conservation, losses, the trajectory."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import hinge
-from hinge import ArgumentError, simulate, zoo
-from hinge.simulate import joint_losses
+from hinge import ArgumentError, SingularError, TraceError, simulate, zoo
+from hinge.integrators import METHODS
+from hinge.motion import joint_losses
 from mechanisms import EPS, assert_close, gripper, random_state
 
 
@@ -53,10 +56,205 @@ def test_forces_may_depend_on_time_and_state():
         seen.append(t)
         return [np.sin(t), 0.0]
 
-    motion = simulate(robot, [0, 0.1], tau=force, duration=0.1, dt=0.01)
+    motion = simulate(robot, [0, 0.1], tau=force, duration=0.1, dt=0.01, compiled=False)
     assert motion.tau.shape == (11, 2)
     assert_close(motion.tau[:, 0], np.sin(motion.t), 0.0)
     assert {0.0, 0.005, 0.01} <= {round(t, 12) for t in seen}
+
+
+# one kernel, or step by step
+
+
+def damped_tree():
+    """Every kind of joint, with friction and damping."""
+    mech = zoo.tree(3, 6).mechanism
+    lossy = [
+        replace(
+            b, joint=replace(b.joint, damping=(0.1,) * b.joint.nv, friction=(0.05,) * b.joint.nv)
+        )
+        for b in mech.bodies
+    ]
+    return hinge.Robot(replace(mech, bodies=tuple(lossy)))
+
+
+def control(t, q, qd):
+    """A law that can be traced: of time and state, saturated."""
+    return hinge.minimum(hinge.maximum(0.3 * np.sin(t) - 0.5 * qd, -0.2), 0.2)
+
+
+ACTING = {
+    "nothing": lambda s, steps: {},
+    "a force": lambda s, steps: dict(tau=0.1 * s.qdd),
+    "forces of each step": lambda s, steps: dict(taus=np.outer(np.cos(np.arange(steps)), s.qdd)),
+    "a law and forces": lambda s, steps: dict(
+        tau=control, taus=np.outer(np.cos(np.arange(steps)), s.qdd), f_ext=0.1 * s.f_ext
+    ),
+}
+
+
+RUNS = [(name, "a law and forces", m) for name in ("gripper", "quadruped") for m in METHODS]
+RUNS += [("tree", acting, method) for acting in ACTING for method in METHODS]
+
+
+@pytest.mark.parametrize(("name", "acting", "method"), RUNS)
+def test_one_kernel_does_what_single_steps_do(name, acting, method):
+    robot = {"tree": damped_tree, "gripper": gripper, "quadruped": zoo.quadruped}[name]()
+    s = random_state(robot, 2)
+    more = ACTING[acting](s, 20)
+    for q, qd in ((s.q, s.qd), (s.q, np.multiply.outer(np.arange(9) / 9, s.qd))):
+        runs = [
+            simulate(robot, q, qd, duration=0.04, dt=2e-3, method=method, compiled=c, **more)
+            for c in (True, False)
+        ]
+        assert runs[0].q.shape == (21, *qd.shape[:-1], robot.nq)
+        for field in ("t", "q", "qd", "tau"):
+            a, b = (getattr(r, field) for r in runs)
+            assert_close(a, b, 1e-9)
+
+
+def test_every_so_many_states_are_kept():
+    robot = zoo.arm(3)
+    forces = np.sin(np.arange(90.0)).reshape(30, 3)
+    every, some = (
+        simulate(robot, np.ones(3), tau=control, taus=forces, duration=0.3, dt=0.01, every=n)
+        for n in (1, 7)
+    )
+    for field in ("t", "q", "qd", "tau"):
+        assert_close(getattr(some, field), getattr(every, field)[::7], 0.0)
+    called = simulate(
+        robot, np.ones(3), tau=control, taus=forces, duration=0.3, dt=0.01, every=7, compiled=False
+    )
+    assert_close(called.q, some.q, 100 * EPS)
+    assert_close(called.tau, some.tau, 100 * EPS)
+
+
+def test_constraints_in_one_kernel():
+    robot = zoo.arm(4)
+    frames = robot.frame_names
+    q = [0.1, 0.5, -0.4, 0.3]
+    ball = hinge.LoopConstraint(frames[-1], "world", axes=(5,), stiffness=0.0, damping=0.0)
+    runs = [
+        simulate(robot, q, duration=0.03, dt=0.01, constraints=[ball], compiled=c)
+        for c in (True, False)
+    ]
+    assert_close(runs[0].q, runs[1].q, 1e-9)
+    heights = runs[0].frame_positions(frames[-1])[:, 2]
+    assert np.ptp(heights) < 1e-5 < np.abs(runs[0].q[-1] - runs[0].q[0]).max()
+
+
+def test_single_precision():
+    robot, double = hinge.Robot(zoo.arm(3).mechanism, dtype=np.float32), zoo.arm(3)
+    motion = simulate(robot, np.ones((9, 3)), tau=control, duration=0.1, dt=0.01)
+    assert motion.q.dtype == motion.qd.dtype == motion.tau.dtype == np.float32
+    expected = simulate(double, np.ones((9, 3)), tau=control, duration=0.1, dt=0.01)
+    assert_close(motion.q, expected.q, 1e-5)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9])
+def test_batches_of_any_size(size):
+    robot = zoo.acrobot()
+    q = np.random.default_rng(0).normal(size=(2, size, 2))
+    motion = simulate(robot, q, duration=0.03, dt=0.01, tau=control)
+    assert motion.q.shape == motion.tau.shape == (4, 2, size, 2)
+    for i in range(size):
+        alone = simulate(robot, q[1, i], duration=0.03, dt=0.01, tau=control)
+        assert_close(motion.q[:, 1, i], alone.q, 20 * EPS)
+
+
+def test_a_sample_that_is_not_finite_leaves_the_others_alone():
+    robot = zoo.quadruped()
+    q = np.broadcast_to(robot.neutral(), (9, robot.nq)).copy()
+    q[3, 8] = np.nan
+    q[5, 9] = np.inf
+    motion = simulate(robot, q, duration=0.02, dt=0.01)
+    for i in range(9):
+        later = motion.q[1:, i], motion.qd[1:, i]
+        assert all((np.isnan(x) if i in (3, 5) else np.isfinite(x)).all() for x in later)
+
+
+def test_a_motion_that_blows_up_says_when():
+    b = hinge.MechanismBuilder("stiff", gravity=(0, 0, 0))
+    body = hinge.Inertia(1.0, about_com=np.eye(3))
+    b.add("wheel", "world", hinge.Revolute(damping=1e6), inertia=body)
+    with pytest.raises(SingularError, match="simulate 'stiff': the motion is not finite at t = "):
+        simulate(hinge.Robot(b.build()), [0.0], [1.0], duration=10.0, dt=0.1)
+
+
+class Memory:
+    """A controller that remembers."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, t, q, qd):
+        self.calls += 1
+        return [0.01 * self.calls, 0.0]
+
+
+UNTRACEABLE = {
+    "a branch": (lambda t, q, qd: [1.0, 0.0] if t < 0.05 else [0.0, 0.0], "no order"),
+    "a library": (lambda t, q, qd: np.linalg.solve(2 * np.eye(2), q), "TypeError"),
+    "a memory": (Memory(), "it has a memory"),
+    "noise": (lambda t, q, qd: np.random.default_rng().normal(size=2), "it has a memory"),
+    "a shape": (lambda t, q, qd: np.zeros((2, 2)), r"of one sample it has shape \(2, 2\)"),
+}
+
+
+@pytest.mark.parametrize("case", UNTRACEABLE)
+def test_what_cannot_be_traced_is_called(case):
+    force, why = UNTRACEABLE[case]
+    keywords = dict(tau=force, duration=0.1, dt=0.01, method="semi_implicit_euler")
+    with pytest.raises(TraceError, match=f"(?s)cannot be compiled as one kernel: tau .*{why}"):
+        simulate(zoo.pendulum(2), [0.1, 0.2], compiled=True, **keywords)
+    if case == "a shape":
+        keywords["tau"] = lambda t, q, qd: np.zeros((3, 2)) + q[0]
+        motion = simulate(zoo.pendulum(2), np.ones((3, 2)), **keywords)
+        assert motion.q.shape == (11, 3, 2)
+        return
+    motion = simulate(zoo.pendulum(2), [0.1, 0.2], **keywords)
+    assert len(set(motion.tau[:, 0])) > 1 and np.isfinite(motion.q).all()
+
+
+def test_a_law_that_sums_up_is_told_what_to_do():
+    total = [np.zeros(2)]
+
+    def integral(t, q, qd):
+        total[0] = total[0] + q
+        return -total[0]
+
+    with pytest.raises(ArgumentError, match="tau has kept symbols .* needs compiled=False"):
+        simulate(zoo.pendulum(2), [0.1, 0.2], tau=integral, duration=0.1, dt=0.01)
+    total[0] = np.zeros(2)
+    simulate(zoo.pendulum(2), [0.1, 0.2], tau=integral, duration=0.1, dt=0.01, compiled=False)
+    assert np.isfinite(total[0].astype(float)).all()
+
+
+def test_a_law_that_lets_samples_meet_is_called():
+    robot = zoo.pendulum(2)
+    q = np.array([[0.1, 0.2], [1.0, -1.0], [2.0, 0.5], [0.0, 0.0]])
+
+    def follow(t, q, qd):
+        return q.mean(axis=0) - q
+
+    with pytest.raises(TraceError, match="depends on the others"):
+        simulate(robot, q, tau=follow, duration=0.1, dt=0.01, compiled=True)
+    motion = simulate(robot, q, tau=follow, duration=0.1, dt=0.01)
+    assert_close(motion.tau[0], q.mean(axis=0) - q, 10 * EPS)
+
+    # a law that is written for one sample serves a batch
+    gains = np.array([[3.0, 1.0], [0.0, 2.0]])
+    motion = simulate(robot, q, tau=lambda t, q, qd: -gains @ q, duration=0.1, dt=0.01)
+    assert_close(motion.tau, -motion.q @ gains.T, 10 * EPS)
+
+
+def test_large_mechanisms_go_step_by_step():
+    robot = zoo.snake(41)
+    q = np.linspace(0, 1, robot.nq)
+    with pytest.raises(TraceError, match="the robot has 41 bodies, and a kernel with a time loop"):
+        simulate(robot, q, duration=0.01, dt=0.01, compiled=True)
+    motion = simulate(robot, q, duration=0.02, dt=0.01, method="semi_implicit_euler")
+    still = np.zeros(robot.nv)
+    assert_close(motion.qd[1], 0.01 * robot.forward_dynamics(q, still, still), 1e-9)
 
 
 def test_a_batch_is_many_single_runs():
@@ -86,8 +284,6 @@ def test_damping_and_friction_take_energy_out():
 def test_losses_of_followers_load_their_leader():
     """Power is what counts: −Σ damping q̇_k², −Σ friction |q̇_k| over all joints."""
     mech = gripper().mechanism
-    from dataclasses import replace
-
     bodies = [
         replace(
             b, joint=replace(b.joint, damping=(0.3,) * b.joint.nv, friction=(0.2,) * b.joint.nv)
@@ -98,7 +294,7 @@ def test_losses_of_followers_load_their_leader():
     qd = np.array([1.0, -2.0, 0.5])
     rates = np.concatenate(robot.mechanism.rates(qd))
     power = -0.3 * rates @ rates - 0.2 * np.abs(rates).sum()
-    assert_close(joint_losses(robot)(qd) @ qd, power, 10 * EPS)
+    assert_close(joint_losses(robot.mechanism)(qd) @ qd, power, 10 * EPS)
 
 
 def test_external_forces_act_throughout():
@@ -133,6 +329,10 @@ BAD = {
         dict(tau=lambda t, q, qd: np.zeros((3, 2))),
         r"tau has leading shape \(3,\); the motion has \(\)",
     ),
+    "taus": (dict(taus=np.zeros((9, 2))), r"taus has shape \(9, 2\); expected \(10, …, 2\)"),
+    "one of taus": (dict(taus=np.zeros(2)), r"taus has shape \(2,\); expected \(10, …, 2\)"),
+    "every": (dict(every=2.5), "every is 2.5; expected a whole number, of the 10 steps"),
+    "too rare": (dict(every=11), "every is 11"),
     "together": (dict(q=np.zeros((2, 2)), qd=np.zeros((3, 2))), "leading shapes do not broadcast"),
 }
 

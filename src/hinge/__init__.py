@@ -31,7 +31,9 @@ from .joints import (
 )
 from .mechanism import Body, Frame, Mechanism
 from .robot import Robot, load
+from .rollout import rollout
 from .runtime.kernel import Kernel
+from .runtime.rollout import Rollout
 from .shapes import Shape
 from .simulate import Trajectory, simulate
 from .spatial import Inertia, Transform
@@ -61,6 +63,7 @@ __all__ = [
     "Prismatic",
     "Revolute",
     "Robot",
+    "Rollout",
     "Shape",
     "SingularError",
     "Spherical",
@@ -81,6 +84,7 @@ __all__ = [
     "load",
     "maximum",
     "minimum",
+    "rollout",
     "simulate",
     "vjp",
     "where",

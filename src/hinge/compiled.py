@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from .trace.program import Program, trace
 if TYPE_CHECKING:
     from .trace.loop import LoopProgram
 
-__all__ = ["PER_DOF", "array_shape", "compile", "robot_kernel"]
+__all__ = ["PER_DOF", "array_shape", "checked_shapes", "compile", "robot_kernel"]
 
 # results that do not depend on the choice of body frames, nor on how inertia is shared
 _JOINT_LEVEL = {
@@ -154,16 +154,24 @@ def compile(
     """
     names = list(inspect.signature(fn).parameters)
     title = getattr(fn, "__name__", "kernel")
+    sizes = checked_shapes(f"compile {title}", names, shapes)
+    program = trace(fn, list(sizes.values()), title)
+    return Kernel(program, title, names, dtype, threads)
+
+
+def checked_shapes(
+    where: str, names: list[str], shapes: Mapping[str, Any]
+) -> dict[str, tuple[int, ...]]:
+    """The shape of each argument of a function, in their order."""
     if sorted(names) != sorted(shapes):
         raise ArgumentError(
-            f"compile {title}: it takes {', '.join(names) or 'nothing'}; give the shape of each, "
+            f"{where}: it takes {', '.join(names) or 'nothing'}; give the shape of each, "
             f"got {', '.join(shapes) or 'none'}"
         )
     for n, shape in shapes.items():
         if not isinstance(shape, tuple) or not all(isinstance(k, int) for k in shape):
             raise ArgumentError(
-                f"compile {title}: the shape of {n} is {shape!r}; expected a tuple of whole "
-                f"numbers, () for a scalar"
+                f"{where}: the shape of {n} is {shape!r}; expected a tuple of whole numbers, () "
+                f"for a scalar"
             )
-    program = trace(fn, [shapes[n] for n in names], title)
-    return Kernel(program, title, names, dtype, threads)
+    return {n: shapes[n] for n in names}

@@ -1,22 +1,30 @@
-"""A plain simulator: fixed steps on the joint manifolds, and the trajectory it leaves."""
+"""A simulator: fixed steps on the joint manifolds, and the trajectory it leaves.
+
+Where everything that acts can be traced, all steps run in one kernel; otherwise step by step.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .algorithms.constraints import LoopConstraint
-from .errors import ArgumentError
+from .compiled import MOST_UNROLLED
+from .errors import ArgumentError, SingularError, TraceError
+from .integrators import METHODS
+from .motion import Called, motion_kernel, traced_force
 from .robot import Robot
-from .runtime.call import broadcast
+from .runtime.call import Argument, broadcast
 from .runtime.check import check_choice, check_number
+from .runtime.kernel import Kernel
 from .runtime.progress import progress
+from .trace.program import Program
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,10 +33,6 @@ __all__ = ["Trajectory", "simulate"]
 
 Method = Literal["rk4", "semi_implicit_euler"]
 Force = ArrayLike | Callable[[float, np.ndarray, np.ndarray], ArrayLike]
-Acceleration = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
-
-# below this speed (rad/s or m/s) Coulomb friction fades to zero instead of jumping
-_STICTION_SPEED = 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,85 +85,184 @@ def simulate(
     method: Method = "rk4",
     f_ext: ArrayLike | None = None,
     constraints: Sequence[LoopConstraint] = (),
+    taus: ArrayLike | None = None,
+    every: int = 1,
+    compiled: bool | None = None,
 ) -> Trajectory:
-    """Move the robot from (q, qd) under joint forces tau for a duration, in steps of dt.
+    """Move the robot from (q, qd) under joint forces for a duration, in steps of dt.
 
-    tau: (…, nv) or a function of (t, q, qd).  Joint damping and Coulomb friction of the mechanism
-    act besides tau; joint limits do not.  f_ext acts throughout; constraints close loops.
+    tau: (…, nv), or a function of (t, q, qd) of one sample that gives (nv,).
+    taus: (steps, …, nv), one for each step and held during it; tau and taus add up.
+    Joint damping and Coulomb friction of the mechanism act besides; joint limits do not.  f_ext
+    acts throughout; constraints close loops.
     method: "rk4", of fourth order on every joint, or "semi_implicit_euler", of first order, which
-    keeps the energy of conservative motions bounded.
+    keeps the energy of conservative motions bounded.  every: of how many steps one is kept.
+    compiled: None runs all steps in one kernel if tau can be traced, and else calls it, for the
+    whole batch at once, in every step; True insists on the one, False on the other.
     """
-    where = f"simulate {robot.name!r}"
-    duration = check_number(where, "duration", duration, above=0)
-    steps = round(duration / check_number(where, "dt", dt, above=0))
-    if steps < 1:
-        raise ArgumentError(f"{where}: duration {duration} is less than one step dt = {dt}")
-    step = _METHODS[check_choice(where, "method", method, tuple(_METHODS))]
-    start = {"q": q, "qd": np.zeros(robot.nv) if qd is None else qd}
-    start |= {} if tau is None or callable(tau) else {"tau": tau}
-    start |= {} if f_ext is None else {"f_ext": f_ext}
-    state = broadcast(where, [robot.argument(name, x) for name, x in start.items()])
-    force, losses = _force(where, robot, tau), joint_losses(robot)
-
-    def acceleration(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        total = force(t, q, qd) + losses(qd)
-        if constraints:
-            return robot.constrained_forward_dynamics(q, qd, total, constraints, f_ext).qdd
-        return robot.forward_dynamics(q, qd, total, f_ext)
-
-    t = dt * np.arange(steps + 1)
-    states = [(state["q"], state["qd"])]
-    for now in progress(t[:-1], where):
-        states.append(step(robot, acceleration, now, *states[-1], dt))
-    qs, qds = (np.array(column) for column in zip(*states, strict=True))
-    taus = np.array([force(ti, qi, qdi) for ti, qi, qdi in zip(t, qs, qds, strict=True)])
-    return Trajectory(robot, t, qs, qds, taus)
+    run = _Run(robot, q, qd, tau, taus, f_ext, tuple(constraints), duration, dt, method, every)
+    why = "" if compiled is False else run.obstacle()
+    if compiled and why:
+        raise TraceError(f"{run.where}: it cannot be compiled as one kernel: {why}")
+    qs, qds = run.stepped() if compiled is False or why else run.in_one_kernel()
+    return Trajectory(robot, run.times, qs, qds, run.forces(qs, qds))
 
 
-def joint_losses(robot: Robot) -> Callable[[np.ndarray], np.ndarray]:
-    """q̇ ↦ −damping q̇ − friction sign(q̇) of every joint, the sign smoothed at low speed."""
-    mech = robot.mechanism
-    ratio = mech.rates(np.ones(robot.nv))
-    parts = list(zip(mech.bodies, ratio, strict=True))
-    damping = mech.join([np.array(b.joint.damping) * r for b, r in parts])
-    friction = mech.join([np.array(b.joint.friction) * np.sign(r) for b, r in parts])
-    return lambda qd: -damping * qd - friction * np.tanh(qd / _STICTION_SPEED)
+class _Run:
+    """The arguments of a simulation, checked, and the two ways to run it."""
 
+    def __init__(
+        self,
+        robot: Robot,
+        q: ArrayLike,
+        qd: ArrayLike | None,
+        tau: Force | None,
+        taus: ArrayLike | None,
+        f_ext: ArrayLike | None,
+        constraints: tuple[LoopConstraint, ...],
+        duration: float,
+        dt: float,
+        method: str,
+        every: int,
+    ) -> None:
+        where = self.where = f"simulate {robot.name!r}"
+        self.robot, self.constraints = robot, constraints
+        self.method = check_choice(where, "method", method, tuple(METHODS))
+        duration = check_number(where, "duration", duration, above=0)
+        self.dt = check_number(where, "dt", dt, above=0)
+        self.steps = round(duration / self.dt)
+        if self.steps < 1:
+            raise ArgumentError(f"{where}: duration {duration} is less than one step dt = {dt}")
+        self.every = int(check_number(where, "every", every, above=0))
+        if self.every != every or self.every > self.steps:
+            raise ArgumentError(
+                f"{where}: every is {every}; expected a whole number, of the {self.steps} steps"
+            )
+        start = {"q": q, "qd": np.zeros(robot.nv) if qd is None else qd}
+        start |= {} if tau is None or callable(tau) else {"tau": tau}
+        start |= {} if f_ext is None else {"f_ext": f_ext}
+        self.given = self._together([robot.argument(n, x) for n, x in start.items()], taus)
+        self.lead = self.given["q"].shape[:-1]
+        self.function = tau if callable(tau) else None
+        self.program: Program | None = None
 
-def _force(where: str, robot: Robot, tau: Force | None) -> Acceleration:
-    def force(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        value = np.zeros(robot.nv) if tau is None else tau(t, q, qd) if callable(tau) else tau
-        total = broadcast(where, [robot.argument("tau", value), robot.argument("qd", qd)])["tau"]
+    def _together(self, arguments: list[Argument], taus: ArrayLike | None) -> dict[str, np.ndarray]:
+        """The arguments, broadcast; the forces of each step along with those of the first."""
+        if taus is None:
+            return broadcast(self.where, arguments)
+        whole = replace(self.robot.argument("tau", taus), name="taus")
+        series = broadcast(self.where, [whole])["taus"]
+        if series.ndim < 2 or len(series) != self.steps:
+            raise ArgumentError(
+                f"{self.where}: taus has shape {series.shape}; expected ({self.steps}, …, "
+                f"{self.robot.nv}), joint forces for each step"
+            )
+        found = broadcast(self.where, [*arguments, replace(whole, value=series[0])])
+        return {**found, "taus": series}
+
+    @property
+    def times(self) -> np.ndarray:
+        """When the states that are kept are met."""
+        return self.dt * np.arange(0, self.steps + 1, self.every)
+
+    # in one kernel
+
+    def obstacle(self) -> str:
+        """Why this run cannot be one kernel, or nothing."""
+        n = len(self.robot.body_names)
+        if n > MOST_UNROLLED:
+            return f"the robot has {n} bodies, and a kernel with a time loop takes {MOST_UNROLLED}"
+        if self.function is not None:
+            found = traced_force(self.robot, self.function, batch=self.lead != ())
+            if isinstance(found, str):
+                return f"tau cannot be traced. {found}"
+            self.program = found
+        return ""
+
+    def in_one_kernel(self) -> tuple[np.ndarray, np.ndarray]:
+        """q and q̇ at all times, by machine code."""
+        robot, given = self.robot, self.given
+        names = [n for n in ("taus", "tau", "f_ext") if n in given]
+        ways = robot, self.method, names, self.function, self.program, self.constraints
+        kernel = motion_kernel(*ways)
+        memory = np.zeros(robot.nv)
+        arrays = {**given, "t": self.dt * np.arange(self.steps), "dt": np.array(self.dt)}
+        found = [arrays.get(n, memory).astype(robot.dtype) for n in kernel.shapes]
+        rows = (len(self.times), *self.lead)
+        results = [np.empty((*rows, n), robot.dtype) for n in (robot.nq, robot.nv)]
+        for x, name in zip(results, ("q", "qd"), strict=True):
+            x[0] = given[name]
+        kernel.fill([x[1:] for x in results], found, self.lead, self.steps, self.every)
+        self._refuse_what_is_not_finite(results[1])
+        return results[0], results[1]
+
+    def _refuse_what_is_not_finite(self, qd: np.ndarray) -> None:
+        """In a single run; in a batch, such a sample is NaN from there on."""
+        if self.lead == () and not np.isfinite(qd).all():
+            row = int(np.argmax(~np.isfinite(qd).all(axis=-1)))
+            raise SingularError(
+                f"{self.where}: the motion is not finite at t = {self.times[row]:g}: the step dt = "
+                f"{self.dt:g} is too long for it, or a joint moves no inertia at all; take shorter "
+                f"steps, or give the joint armature"
+            )
+
+    # step by step
+
+    def stepped(self) -> tuple[np.ndarray, np.ndarray]:
+        """q and q̇ at all times, by calls from Python."""
+        way, nv = METHODS[self.method], self.robot.nv
+        q, qd = self.given["q"], self.given["qd"]
+        kept = [(q, qd)]
+        memory = (np.zeros(self.lead + (nv,)),) * way.memory
+        for i in progress(range(self.steps), self.where):
+            force = partial(self.force, i)
+            system = Called(self.robot, force, self.given.get("f_ext"), self.constraints)
+            for stage in way.stages:
+                now = i * self.dt, self.dt, q, qd, memory, stage
+                q, qd, memory = way.advance(system, *now)
+            if (i + 1) % self.every == 0:
+                kept.append((q, qd))
+        qs, qds = (np.array(column, self.robot.dtype) for column in zip(*kept, strict=True))
+        return qs, qds
+
+    def force(self, i: int, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """τ + τ(t, q, q̇) + τ_i: (…, nv)."""
+        total = self.given["tau"] if "tau" in self.given else np.zeros(qd.shape)
+        if "taus" in self.given:
+            total = total + self.given["taus"][i]
+        return total if self.function is None else total + self.called(t, q, qd)
+
+    def called(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """What the function gives, checked."""
+        value = self.function(t, q, qd) if self.function is not None else 0.0
+        if np.asarray(value).dtype == object:
+            raise ArgumentError(
+                f"{self.where}: tau has kept symbols from the attempt to trace it; a law with a "
+                f"memory of its own needs compiled=False"
+            )
+        pair = [self.robot.argument("tau", value), self.robot.argument("qd", qd)]
+        total = broadcast(self.where, pair)["tau"]
         if total.shape != qd.shape:
             raise ArgumentError(
-                f"{where}: tau has leading shape {total.shape[:-1]}; the motion has {qd.shape[:-1]}"
+                f"{self.where}: tau has leading shape {total.shape[:-1]}; the motion has "
+                f"{qd.shape[:-1]}"
             )
         return total
 
-    return force
+    # afterwards
 
-
-def _semi_implicit_euler(
-    robot: Robot, f: Acceleration, t: float, q: np.ndarray, qd: np.ndarray, h: float
-) -> tuple[np.ndarray, np.ndarray]:
-    qd = qd + h * f(t, q, qd)
-    return robot.integrate(q, h * qd), qd
-
-
-def _rk4(
-    robot: Robot, f: Acceleration, t: float, q: np.ndarray, qd: np.ndarray, h: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Munthe-Kaas: the classical tableau on u with q(t) = q ⊞ u(t), u̇ = tangent_rate(u, q̇)."""
-    u_rate, acc = [qd], [f(t, q, qd)]
-    for c in (0.5, 0.5, 1.0):
-        u, v = c * h * u_rate[-1], qd + c * h * acc[-1]
-        u_rate.append(robot.tangent_rate(u, v))
-        acc.append(f(t + c * h, robot.integrate(q, u), v))
-    return robot.integrate(q, h * _simpson(*u_rate)), qd + h * _simpson(*acc)
-
-
-def _simpson(k1: Any, k2: Any, k3: Any, k4: Any) -> Any:
-    return (k1 + 2 * k2 + 2 * k3 + k4) / 6
-
-
-_METHODS: dict[str, Any] = {"rk4": _rk4, "semi_implicit_euler": _semi_implicit_euler}
+    def forces(self, qs: np.ndarray, qds: np.ndarray) -> np.ndarray:
+        """The joint forces at all times, those of the last step also at its end."""
+        total = np.zeros_like(qds)
+        if "tau" in self.given:
+            total += self.given["tau"]
+        if "taus" in self.given:
+            taus = self.given["taus"]
+            last = np.minimum(np.arange(0, self.steps + 1, self.every), self.steps - 1)
+            total += taus[last].reshape(len(last), *(1,) * (qds.ndim - taus.ndim), *taus.shape[1:])
+        if self.program is not None:
+            t = self.times.reshape(-1, *(1,) * len(self.lead))
+            total += Kernel(self.program, "tau", dtype=self.robot.dtype)(t, qs, qds)
+        elif self.function is not None:
+            total += [self.called(*now) for now in zip(self.times, qs, qds, strict=True)]
+        return total

@@ -10,11 +10,13 @@ from typing import Any
 
 from ..trace.loop import LoopProgram
 from ..trace.program import Program
+from ..trace.scan import Scan
 from .layout import Layout
 from .llvm_body import Flavor, bodies, constants, parameters
 from .llvm_fast import fast_call
 from .llvm_loop import LoopLayout, loop_bodies
 from .llvm_math import declarations
+from .llvm_scan import scan_parts
 from .llvm_tiles import finite_sum, sums, tiles
 
 __all__ = ["MOST_FOR_SINGLE", "module_text"]
@@ -36,14 +38,17 @@ attributes #1 = { nounwind }
 
 
 def module_text(
-    program: Program | LoopProgram, lanes: int, scalar: str = "double", strict: bool = False
+    program: Program | LoopProgram | Scan, lanes: int, scalar: str = "double", strict: bool = False
 ) -> str:
-    """The module: `run` for batches, `fast` for a single call from Python.
+    """The module: `run` for batches, `fast` for a single call from Python; a scan has `run` alone.
 
     strict: a sample with an argument or a result that is not finite gets NaN in all of its results,
     and a single call with one is handed on.
     """
     wide, one = Flavor(lanes, scalar), Flavor(1, scalar)
+    if isinstance(program, Scan):
+        layout, names, parts = scan_parts(program, wide, strict)
+        return "\n".join([_HEADER, _index(layout), _all_bodies(layout, wide, names), *parts])
     looped = isinstance(program, LoopProgram)
     layout: Any = LoopLayout(program) if looped else Layout(program)
     parts = [_HEADER, _index(layout), tiles(wide)]

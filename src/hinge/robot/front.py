@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from .. import algorithms
 from ..compiled import PER_DOF, array_shape, compile, robot_kernel
 from ..errors import ArgumentError
 from ..mechanism import Mechanism
+from ..rollout import rollout
 from ..runtime.call import Argument, evaluate
 from ..runtime.kernel import Kernel
 
@@ -52,7 +53,7 @@ class Front:
             )
         self.mechanism, self.dtype, self.threads = mechanism, np.dtype(dtype), threads
         self.alg = Algorithms(mechanism)
-        self._kernels: dict[Any, Kernel] = {}
+        self._kernels: dict[Any, Any] = {}
 
     # what it is
 
@@ -140,8 +141,13 @@ class Front:
         `robot.kernel("inverse_dynamics", "q", "qd", "qdd")`
         """
         asked = (name, arrays, tuple(sorted(static.items())))
+        make = partial(robot_kernel, self.mechanism, *asked, self.dtype, self.threads)
+        return self.keep(asked, make)
+
+    def keep(self, asked: Any, make: Callable[[], Any]) -> Any:
+        """What was made for this robot when the same was asked before, or is made now."""
         if asked not in self._kernels:
-            self._kernels[asked] = robot_kernel(self.mechanism, *asked, self.dtype, self.threads)
+            self._kernels[asked] = make()
         return self._kernels[asked]
 
     def compile(self, fn: Callable[..., Any] | None = None, **shapes: tuple[int, ...]) -> Any:
@@ -155,6 +161,22 @@ class Front:
         names = list(inspect.signature(fn).parameters)
         own = {n: array_shape(self.mechanism, n) for n in names}
         return compile(fn, self.dtype, self.threads, **{**own, **shapes})
+
+    def rollout(
+        self,
+        fn: Callable[..., Any] | None = None,
+        state: Sequence[str] = ("q", "qd"),
+        inputs: Sequence[str] = (),
+        **shapes: tuple[int, ...],
+    ) -> Any:
+        """A step (states, inputs, parameters) ↦ states, run many times in one kernel.
+
+        `hinge.rollout` with the shapes of this robot, as in `compile`; also as a decorator.
+        """
+        if fn is None:
+            return lambda function: self.rollout(function, state, inputs, **shapes)
+        own = {n: array_shape(self.mechanism, n) for n in inspect.signature(fn).parameters}
+        return rollout(fn, state, inputs, self.dtype, self.threads, **{**own, **shapes})
 
     def _call(
         self,

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from ..trace.loop import LoopProgram
 from ..trace.program import Operations, Program
+from ..trace.scan import Scan
 from . import cache
 from .engine import Target, compile_text, llvm_version
 
@@ -50,7 +52,9 @@ def find(key: str, target: Target, scalar: str, strict: bool) -> Artifact | None
     return None if data is None else Artifact.unpacked(data)
 
 
-def build(program: Program, key: str, target: Target, scalar: str, strict: bool) -> Artifact:
+def build(
+    program: Program | LoopProgram | Scan, key: str, target: Target, scalar: str, strict: bool
+) -> Artifact:
     """Compile, and keep the result."""
     from ..emit.llvm import module_text
 

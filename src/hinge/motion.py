@@ -1,0 +1,211 @@
+"""A robot in motion, as integrators see it: traced into a kernel, or called step by step."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import algorithms
+from .algorithms.constraints import LoopConstraint
+from .compiled import array_shape
+from .emit.interpret import interpret
+from .integrators import METHODS, Integrator
+from .lean import Lean, lean
+from .mechanism import Mechanism
+from .robot import Robot
+from .runtime.cache import digest
+from .runtime.rollout import Rollout
+from .trace.functions import maximum, minimum
+from .trace.program import Program, trace
+from .trace.scan import Scan
+
+__all__ = ["Called", "Traced", "joint_losses", "motion_kernel", "traced_force"]
+
+Force = Callable[[Any, Any, Any], Any]
+
+# below this speed (rad/s or m/s) Coulomb friction fades to zero instead of jumping
+_STICTION_SPEED = 1.5e-2
+
+
+def joint_losses(mech: Mechanism) -> Callable[[np.ndarray], np.ndarray]:
+    """q̇ ↦ −damping q̇ − friction s(q̇) of every joint; s is the sign, smoothed at low speed.
+
+    s = c (3 − c²)/2 with c = q̇ / stiction speed, between −1 and 1.
+    """
+    ratio = mech.rates(np.ones(mech.nv))
+    parts = list(zip(mech.bodies, ratio, strict=True))
+    damping = mech.join([np.array(b.joint.damping) * r for b, r in parts])
+    friction = mech.join([np.array(b.joint.friction) * np.sign(r) for b, r in parts])
+
+    def losses(qd: np.ndarray) -> np.ndarray:
+        x = qd / _STICTION_SPEED
+        c = np.clip(x, -1, 1) if qd.dtype != object else minimum(maximum(x, -1.0), 1.0)
+        return -damping * qd - friction * (0.5 * c * (3 - c * c))
+
+    return losses if friction.any() else lambda qd: -damping * qd
+
+
+class Traced:
+    """The system on traced scalars, from the generic algorithms."""
+
+    def __init__(
+        self, mech: Mechanism, force: Force, f_ext: Any, constraints: Sequence[LoopConstraint]
+    ) -> None:
+        self.mech, self.force, self.constraints = mech, force, constraints
+        self.form = Lean.same(mech) if constraints else lean(mech)
+        self.f_ext = None if f_ext is None else self.form.forces(f_ext)
+        self.losses = joint_losses(mech)
+
+    def acceleration(self, t: Any, q: Any, qd: Any) -> Any:
+        """As in `System`."""
+        state = self.form.mechanism, q, qd, self.force(t, q, qd) + self.losses(qd)
+        if self.constraints:
+            motion = algorithms.constrained_forward_dynamics
+            return motion(*state, self.constraints, self.f_ext).qdd
+        return algorithms.forward_dynamics(*state, self.f_ext)
+
+    def move(self, q: Any, scale: Any, u: Any) -> Any:
+        """As in `System`."""
+        return algorithms.integrate(self.mech, q, scale * u)
+
+    def rate(self, scale: Any, u: Any, v: Any) -> Any:
+        """As in `System`."""
+        return algorithms.tangent_rate(self.mech, scale * u, v)
+
+
+class Called:
+    """The system on arrays of numbers, by the kernels of a robot."""
+
+    def __init__(
+        self, robot: Robot, force: Force, f_ext: Any, constraints: Sequence[LoopConstraint]
+    ) -> None:
+        self.robot, self.force, self.f_ext, self.constraints = robot, force, f_ext, constraints
+        self.losses = joint_losses(robot.mechanism)
+
+    def acceleration(self, t: Any, q: Any, qd: Any) -> Any:
+        """As in `System`."""
+        total = self.force(t, q, qd) + self.losses(qd)
+        if self.constraints:
+            motion = self.robot.constrained_forward_dynamics
+            return motion(q, qd, total, self.constraints, self.f_ext).qdd
+        return self.robot.forward_dynamics(q, qd, total, self.f_ext)
+
+    def move(self, q: Any, scale: Any, u: Any) -> Any:
+        """As in `System`."""
+        return self.robot.integrate(q, scale * u) if scale else q
+
+    def rate(self, scale: Any, u: Any, v: Any) -> Any:
+        """As in `System`."""
+        return self.robot.tangent_rate(scale * u, v) if scale else v
+
+
+def traced_force(robot: Robot, force: Force, batch: bool) -> Program | str:
+    """The force as a program of (t, q, qd) of one sample, or why it is none.
+
+    Whatever the function objects to in traced scalars, numbers may be fine: its own words are kept.
+    """
+    nq, nv = robot.nq, robot.nv
+    shapes = [(), (nq,), (nv,)]
+    try:
+        program, again = (trace(_listed(force), shapes, "tau") for _ in range(2))
+    except Exception as problem:
+        return f"{type(problem).__name__}: {problem}"
+    if program.digest != again.digest:
+        return "called twice with the same arguments it does not give the same: it has a memory"
+    if program.outputs != ((nv,),):
+        return f"of one sample it has shape {program.outputs[0]}; expected ({nv},)"
+    if batch and not _same_in_batch(force, program, nq, nv):
+        return "what it gives for a sample of a batch depends on the others"
+    return program
+
+
+def _listed(force: Force) -> Force:
+    """The function with an array as its result."""
+
+    def fn(t: Any, q: Any, qd: Any) -> Any:
+        result = force(t, q, qd)
+        return np.array(list(result)) if isinstance(result, tuple) else np.asarray(result)
+
+    return fn
+
+
+def _same_in_batch(force: Force, program: Program, nq: int, nv: int) -> bool:
+    """Whether the function, where it takes batches, does to each sample what it does to one."""
+    n = next(i for i in range(2, 5) if i not in (nq, nv))
+    try:
+        many = trace(_listed(force), [(), (n, nq), (n, nv)], "tau")
+    except Exception:
+        return True
+    if many.outputs != ((n, nv),):
+        return many.outputs == ((nv,),)
+    rng = np.random.default_rng(0)
+    t, q, qd = rng.normal(), rng.normal(size=(n, nq)), rng.normal(size=(n, nv))
+    (together,) = interpret(many, [np.array(t), q, qd])
+    (alone,) = interpret(program, [np.full(n, t), q, qd])
+    return np.allclose(together, alone, rtol=1e-6, atol=1e-9, equal_nan=True)
+
+
+def motion_kernel(
+    robot: Robot,
+    method: str,
+    given: Sequence[str],
+    force: Force | None,
+    program: Program | None,
+    constraints: Sequence[LoopConstraint],
+) -> Rollout:
+    """Steps of a method as one kernel, of states q, qd and the integrator's memory.
+
+    given: which of taus (an input of each step, like t), tau and f_ext (parameters, like dt) are
+    arguments.  force: a function that adds to them, of which the program is what it computes.
+    """
+    mech, way = robot.mechanism, METHODS[method]
+    shapes = {"q": (mech.nq,), "qd": (mech.nv,)}
+    shapes |= {f"memory{i}": (mech.nv,) for i in range(way.memory)}
+    states = len(shapes)
+    inputs = ("t", "taus") if "taus" in given else ("t",)
+    rest = [n for n in given if n != "taus"]
+    shapes |= {n: array_shape(mech, "tau") if n == "taus" else () for n in inputs}
+    shapes |= {"dt": (), **{n: array_shape(mech, n) for n in rest}}
+    asked = (method, tuple(given), tuple(constraints), program.digest if program else "")
+
+    def make() -> Scan:
+        step = _step(mech, way, list(shapes), force, constraints)
+        stage = [(len(way.stages[0]),)] if way.stages != ((),) else []
+        traced = trace(step, [*shapes.values(), *stage], f"{method} step")
+        return Scan(traced, states, len(inputs), way.stages, (0, 1))
+
+    def new() -> Rollout:
+        key = digest(pickle.dumps(mech), "simulate", repr(asked))
+        title = f"simulate {robot.name!r}"
+        settings = {"dtype": robot.dtype, "threads": robot.threads, "key": key, "strict": True}
+        return Rollout(make, shapes, states, len(inputs), title, **settings)
+
+    return robot.keep(("simulate", *asked), new)
+
+
+def _step(
+    mech: Mechanism,
+    way: Integrator,
+    names: list[str],
+    force: Force | None,
+    constraints: Sequence[LoopConstraint],
+) -> Callable[..., tuple[Any, ...]]:
+    """One stage of a step, of arrays in the order of the names, then of the stage's numbers."""
+
+    def step(*arrays: Any) -> tuple[Any, ...]:
+        a = dict(zip(names, arrays, strict=False))
+        stage = arrays[len(names)] if len(arrays) > len(names) else ()
+        memory = tuple(a[f"memory{i}"] for i in range(way.memory))
+        held = sum(a[n] for n in ("tau", "taus") if n in a) + np.zeros(mech.nv)
+
+        def total(t: Any, q: Any, qd: Any) -> Any:
+            return held if force is None else held + np.asarray(force(t, q, qd))
+
+        system = Traced(mech, total, a.get("f_ext"), constraints)
+        q, qd, memory = way.advance(system, a["t"], a["dt"], a["q"], a["qd"], memory, stage)
+        return q, qd, *memory
+
+    return step
