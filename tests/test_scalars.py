@@ -24,6 +24,9 @@ GENERIC = {
     "momentum": lambda r, s: (s.q, s.qd),
     "kinetic_energy": lambda r, s: (s.q, s.qd),
     "potential_energy": lambda r, s: (s.q,),
+    "generalized_momentum": lambda r, s: (s.q, s.qd),
+    "hybrid_dynamics": lambda r, s: (s.q, s.qd, s.qdd, s.qd),
+    "disturbance_jacobian": lambda r, s: (s.q,),
     "integrate": lambda r, s: (s.q, s.qd),
     "tangent_rate": lambda r, s: (s.qd, s.qdd),
 }
@@ -39,6 +42,8 @@ FRAMES = {
 def call(robot, name, arguments):
     """The algorithm on whatever scalars the arguments hold; on the last frame where it has one."""
     static = {"frame": robot.frame_names[-1]} if name in FRAMES else {}
+    if name in ("hybrid_dynamics", "disturbance_jacobian"):
+        static = {"active": np.arange(robot.nv) % 2 == 0}
     return getattr(robot.alg, name)(*arguments, **static)
 
 

@@ -50,6 +50,13 @@ _JOINT_LEVEL = {
     "christoffel",
     "curvature",
     "mass_factor_curl",
+    "generalized_momentum",
+    "hybrid_dynamics",
+    "disturbance_jacobian",
+    "disturbance_bias",
+    "active_inertia",
+    "schur_blocks",
+    "complete_motion",
 }
 
 
@@ -66,6 +73,8 @@ _LOOPED = {
     "joint_forces",
     "diagonal_coriolis",
     "diagonal_dynamics",
+    "generalized_momentum",
+    "hybrid_dynamics",
 }
 MOST_UNROLLED = 40
 
@@ -79,6 +88,11 @@ PER_DOF = {
     "v": "joint velocities",
     "nu": "total rates",
     "eps": "working forces",
+    "active": "marks, 1 for a driven DoF and 0 for another",
+    "qd_active": "joint velocities, used where a DoF is driven",
+    "qdd_active": "joint accelerations, used where a DoF is driven",
+    "tau_passive": "joint forces, used where a DoF is not driven",
+    "momentum_passive": "joint momenta, used where a DoF is not driven",
 }
 
 
@@ -125,7 +139,7 @@ def robot_kernel(
 
             given = dict(zip(arrays, shapes, strict=True))
             algorithm = partial(getattr(algorithms, name), **dict(static))
-            return trace_loops(algorithm, form, given, name)
+            return trace_loops(algorithm, form, given, name, dict(static).get("active"))
 
         def fn(*values: Any) -> Any:
             given = dict(zip(arrays, values, strict=True))

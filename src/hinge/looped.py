@@ -7,7 +7,7 @@ stores of that kind's step, and when the algorithm asks for the next pair the st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +17,9 @@ from .errors import TraceError
 from .joint import Joint
 from .joints import Revolute
 from .lean import Lean, TurnedRevolute
-from .mechanism import Body, hinge_map, transfer
+from .mechanism import Body, Mechanism, hinge_map, transfer
 from .spatial import ForceTransfer, SpatialInertia, Transform
-from .trace.loop import Load, LoopProgram, Stage, Step, Store, Visit
+from .trace.loop import Load, LoopProgram, Stage, Step, Store, Visit, pruned
 from .trace.scalar import Graph, Node
 
 __all__ = ["trace_loops"]
@@ -28,14 +28,22 @@ PARENT, OWN = "parent", "own"
 
 
 def trace_loops(
-    algorithm: Callable[..., Any], form: Lean, arrays: dict[str, tuple[int, ...]], name: str
+    algorithm: Callable[..., Any],
+    form: Lean,
+    arrays: dict[str, tuple[int, ...]],
+    name: str,
+    active: Sequence[bool] | None = None,
 ) -> LoopProgram:
-    """The algorithm on arrays of the given names and shapes, its sweeps as loops over bodies."""
-    tracer = LoopMechanism(form, arrays)
+    """The algorithm on arrays of the given names and shapes, its sweeps as loops over bodies.
+
+    active: which DoF are driven, where the algorithm is told so in advance.
+    """
+    tracer = LoopMechanism(form, arrays, active)
     result = algorithm(tracer, **{n: _Argument(tracer, i) for i, n in enumerate(arrays)})
-    if not isinstance(result, _Joined):
+    parts = result if isinstance(result, tuple) else (result,)
+    if not all(isinstance(part, _Joined) for part in parts):
         raise TraceError(f"{name} gives something other than joint forces: it cannot be looped")
-    return tracer.program(name, result)
+    return tracer.program(name, parts, type(result) if isinstance(result, tuple) else None)
 
 
 class _Argument:
@@ -128,13 +136,18 @@ class LoopMechanism:
 
     has_followers = False
 
-    def __init__(self, form: Lean, arrays: dict[str, tuple[int, ...]]) -> None:
+    def __init__(
+        self,
+        form: Lean,
+        arrays: dict[str, tuple[int, ...]],
+        active: Sequence[bool] | None = None,
+    ) -> None:
         mech = form.mechanism
         if mech.has_followers:
             raise TraceError(f"{mech.name!r} has joints that mimic others: it cannot be looped")
         self.mech, self.arrays = mech, arrays
         self.nv, self.free_fall = mech.nv, mech.free_fall
-        self.kinds, self.kind_of = _kinds(form)
+        self.kinds, self.kind_of = _kinds(form, _marks(mech, active))
         self.sizes: list[int] = []
         self.start: dict[int, tuple[float, ...]] = {}
         self.stages: list[Stage] = []
@@ -188,12 +201,24 @@ class LoopMechanism:
         return self._share(q, lambda body: body.joint.nq)
 
     def rates(self, qd: Any) -> _View | _Slot:
-        """As in `Mechanism`; plain zeros stay zeros, and what a sweep joined is taken apart."""
+        """As in `Mechanism`; numbers are those of the kind, joined slots are taken apart."""
         if isinstance(qd, _Joined):
             return qd.slot
         if isinstance(qd, np.ndarray):
-            return _View(self, lambda: np.zeros(self.body.joint.nv))
+            return _View(self, lambda: qd[self.kinds[self.step.kind].v])
         return self._share(qd, lambda body: body.joint.nv)
+
+    def driven(self, active: Any) -> Any:
+        """As in `Mechanism`."""
+        return active if isinstance(active, _Argument) else np.array(active, dtype=float)
+
+    def locked_beyond(self, active: Any) -> _View:
+        """As in `Mechanism`; loops keep every inertia as a matrix."""
+        return _View(self, lambda: False)
+
+    def held_before(self, active: Any) -> _View:
+        """As in `Mechanism`; of a split that comes with the samples nothing is known."""
+        return _View(self, lambda: self.kinds[self.step.kind].held)
 
     def wrenches(self, f_ext: Any) -> _View:
         """As in `Mechanism`."""
@@ -259,10 +284,10 @@ class LoopMechanism:
         """As in `Mechanism`."""
         return _Joined(slot)
 
-    def program(self, name: str, result: _Joined) -> LoopProgram:
+    def program(self, name: str, parts: Sequence[_Joined], form: type | None = None) -> LoopProgram:
         """Everything that was traced."""
         mech = self.mech
-        visits, results = [], []
+        visits = []
         seen = [0] * len(self.kinds)
         for k, body in enumerate(mech.bodies):
             if k == 0:
@@ -273,37 +298,57 @@ class LoopMechanism:
             places = tuple(where.get(n, v) for n in self.arrays)
             visits.append(Visit(kind, k, body.parent, places, self.kinds[kind].table[seen[kind]]))
             seen[kind] += 1
-            results += [(result.slot.number, k, i) for i in range(body.joint.nv)]
+        results = tuple(
+            (part.slot.number, k, i)
+            for part in parts
+            for k, body in enumerate(mech.bodies)
+            for i in range(body.joint.nv)
+        )
         return LoopProgram(
             name,
             tuple(self.arrays.values()),
-            ((mech.nv,),),
+            ((mech.nv,),) * len(parts),
             tuple(self.sizes),
             len(mech.bodies),
             self.start,
-            tuple(self.stages),
+            pruned(self.stages, results),
             tuple(visits),
-            tuple(results),
+            results,
+            form,
         )
 
 
 class _Kind:
-    """Bodies with the same kind of joint, and the numbers of each."""
+    """Bodies with the same kind of joint, equally driven, and the numbers of each.
 
-    def __init__(self, example: Body) -> None:
-        self.example = example
+    v: where one of them has its rates; held: whether no DoF before it is passive.
+    """
+
+    def __init__(self, example: Body, v: slice, held: bool) -> None:
+        self.example, self.v, self.held = example, v, held
         self.table: list[tuple[float, ...]] = []
 
 
-def _kinds(form: Lean) -> tuple[list[_Kind], dict[int, int]]:
+def _marks(mech: Mechanism, active: Sequence[bool] | None) -> list[tuple[tuple[float, ...], bool]]:
+    """Which DoF of each body are driven, and whether all before it are; nothing if not told."""
+    if active is None:
+        return [((), False)] * len(mech.bodies)
+    mask = np.array(active, dtype=float)
+    return [(tuple(m), h) for m, h in zip(mech.rates(mask), mech.held_before(mask), strict=True)]
+
+
+def _kinds(
+    form: Lean, marks: list[tuple[tuple[float, ...], bool]]
+) -> tuple[list[_Kind], dict[int, int]]:
     """The kinds of bodies of a lean mechanism, and the kind of each body."""
     kinds: dict[Any, tuple[int, _Kind]] = {}
     kind_of = {}
     for k, body in enumerate(form.mechanism.bodies[1:], 1):
         joint = _geometry(body.joint)
         example = replace(body, joint=joint)
-        key = TurnedRevolute if isinstance(joint, TurnedRevolute) else repr(joint)
-        number, kind = kinds.setdefault(key, (len(kinds), _Kind(example)))
+        key = (TurnedRevolute if isinstance(joint, TurnedRevolute) else repr(joint), marks[k])
+        v = form.mechanism.v_slice(body.joint_name)
+        number, kind = kinds.setdefault(key, (len(kinds), _Kind(example, v, marks[k][1])))
         kind_of[k] = number
         kind.table.append(_numbers(body, form.frames[k].inv))
     return [kind for _, kind in kinds.values()], kind_of

@@ -198,6 +198,44 @@ class Mechanism:
             qd[s.v] if s.ratio == 1 else s.ratio * qd[s.v] for s in self._shares[1:]
         ]
 
+    def driven(self, active: Any) -> np.ndarray:
+        """1 for active DoF, 0 for passive ones: (nv,); active: names of joints, or such a mask."""
+        names = (active,) if isinstance(active, str) else tuple(active)
+        if all(isinstance(name, str) for name in names):
+            mask = np.zeros(self.nv)
+            for name in names:
+                mask[self.v_slice(name)] = 1.0
+            return mask
+        mask = np.asarray(active)
+        if mask.shape != (self.nv,):
+            raise ArgumentError(
+                f"{self.name!r}: active has shape {mask.shape}; expected names of joints, or a "
+                f"mask that says for each of the nv = {self.nv} DoF whether it is driven"
+            )
+        if mask.dtype != object and not ((mask == 0) | (mask == 1)).all():
+            raise ArgumentError(
+                f"{self.name!r}: active is {mask.tolist()}; expected true or false for each DoF"
+            )
+        return mask if mask.dtype == object else mask.astype(float)
+
+    def held_before(self, active: np.ndarray) -> list[bool]:
+        """Whether all DoF before each body's joint are active, as far as numbers can tell."""
+        told = active.dtype != object
+        held, out = [True] * len(self.bodies), [True] * len(self.bodies)
+        for p, k in self.outward():
+            out[k] = held[p]
+            held[k] = held[p] and bool(told and active[self._shares[k].v].all())
+        return out
+
+    def locked_beyond(self, active: np.ndarray) -> list[bool]:
+        """Whether each body's joint and all beyond it are active, as far as numbers can tell."""
+        told = active.dtype != object
+        out = [told] * len(self.bodies)
+        for p, k in self.inward():
+            out[k] = out[k] and bool(told and active[self._shares[k].v].all())
+            out[p] = out[p] and out[k]
+        return out
+
     def wrenches(self, f_ext: Any) -> Sequence[np.ndarray]:
         """The external force on each body; the ground's is zero."""
         rows = np.zeros((self.n_bodies, 6)) if f_ext is None else np.asarray(f_ext)

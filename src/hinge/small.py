@@ -86,7 +86,7 @@ def sign(x: Any) -> Any:
 def mirror_lower(A: np.ndarray) -> np.ndarray:
     """The symmetric matrix with the lower triangle of A; the upper one is not looked at."""
     n = len(A)
-    return np.array([[A[max(i, j), min(i, j)] for j in range(n)] for i in range(n)])
+    return np.array([[A[max(i, j), min(i, j)] for j in range(n)] for i in range(n)]).reshape(n, n)
 
 
 def _ldl(A: np.ndarray) -> tuple[list[list[Any]], list[Any]]:

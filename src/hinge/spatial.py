@@ -185,6 +185,13 @@ class SpatialInertia:
     def __add__(self, other: SpatialInertia) -> SpatialInertia:
         return SpatialInertia(self.mass + other.mass, self.h + other.h, self.J + other.J)
 
+    # NumPy must leave `array + inertia` to the inertia
+    __array_ufunc__ = None
+
+    def __radd__(self, other: np.ndarray) -> np.ndarray:
+        """An articulated inertia (6, 6) and a rigid one."""
+        return other + self.matrix
+
     def force(self, V: np.ndarray, alpha: np.ndarray) -> np.ndarray:
         """M α + b: the force that moves the body with velocity V and acceleration α = (ω̇; p̈).
 

@@ -22,9 +22,26 @@ from .diagonalized import (
     working_forces,
     working_gravity,
 )
-from .energy import center_of_mass, kinetic_energy, momentum, potential_energy, total_mass
+from .energy import (
+    center_of_mass,
+    generalized_momentum,
+    kinetic_energy,
+    momentum,
+    potential_energy,
+    total_mass,
+)
 from .factor import mass_factor, mass_factor_inverse
 from .forward_dynamics import aba, forward_dynamics
+from .generalized_jacobian import (
+    active_inertia,
+    complete_motion,
+    disturbance_bias,
+    disturbance_jacobian,
+    generalized_bias,
+    generalized_jacobian,
+    generalized_motion,
+    schur_blocks,
+)
 from .geometry import christoffel, curvature, is_flat, mass_factor_curl
 from .inverse_dynamics import bias_forces, gravity_forces, inverse_dynamics, rnea
 from .inverse_kinematics import inverse_kinematics
@@ -44,13 +61,16 @@ from .sensitivity import (
     mass_matrix_second_sensitivity,
     mass_matrix_sensitivity,
 )
+from .underactuated import hybrid_dynamics, hybrid_response
 
 __all__ = [
     "aba",
+    "active_inertia",
     "articulated_rates",
     "bias_forces",
     "center_of_mass",
     "christoffel",
+    "complete_motion",
     "constrained_forward_dynamics",
     "constraint_bias",
     "constraint_error",
@@ -62,11 +82,19 @@ __all__ = [
     "diagonal_coriolis_matrix",
     "diagonal_dynamics",
     "difference",
+    "disturbance_bias",
+    "disturbance_jacobian",
     "forward_dynamics",
     "frame_acceleration",
     "frame_pose",
     "frame_velocity",
+    "generalized_bias",
+    "generalized_jacobian",
+    "generalized_momentum",
+    "generalized_motion",
     "gravity_forces",
+    "hybrid_dynamics",
+    "hybrid_response",
     "innovations",
     "integrate",
     "inverse_dynamics",
@@ -93,6 +121,7 @@ __all__ = [
     "potential_energy",
     "random_configuration",
     "rnea",
+    "schur_blocks",
     "tangent_rate",
     "total_mass",
     "total_rates",

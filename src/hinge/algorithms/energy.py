@@ -14,7 +14,14 @@ from ..errors import ArgumentError, ModelError
 from ..mechanism import Mechanism
 from ..rotation import skew
 
-__all__ = ["center_of_mass", "kinetic_energy", "momentum", "potential_energy", "total_mass"]
+__all__ = [
+    "center_of_mass",
+    "generalized_momentum",
+    "kinetic_energy",
+    "momentum",
+    "potential_energy",
+    "total_mass",
+]
 
 
 def total_mass(mech: Mechanism) -> Any:
@@ -50,6 +57,19 @@ def momentum(
         return h[0]
     shift = skew(center_of_mass(mech, q)) @ h[0][3:]
     return h[0] - np.concatenate([shift, np.zeros(3)])
+
+
+def generalized_momentum(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """M(q) q̇, armature included: (nv,).  O(N), no mass matrix is formed."""
+    H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
+    V, h, joint = mech.slots(3)
+    for p, k in mech.outward():
+        V[k] = phi[k].T @ V[p] + H[k].T @ qd_[k]
+        h[k] = mech.M[k] @ V[k]
+    for p, k in mech.inward():
+        joint[k] = H[k] @ h[k] + mech.armature[k] * qd_[k]
+        h[p] = h[p] + phi[k] @ h[k]
+    return mech.join(joint)
 
 
 def kinetic_energy(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> Any:

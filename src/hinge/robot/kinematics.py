@@ -97,6 +97,10 @@ class Kinematics(Front):
         """The momentum (angular; linear) in world axes: (…, 6); about: "com" or "world"."""
         return self._call("momentum", {"about": about}, q=q, qd=qd)
 
+    def generalized_momentum(self, q: ArrayLike, qd: ArrayLike) -> np.ndarray:
+        """M(q) q̇, armature included, without forming M: (…, nv)."""
+        return self._call("generalized_momentum", q=q, qd=qd)
+
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> np.ndarray:
         """½ q̇ᵀ M(q) q̇, armature included: (…)."""
         return self._call("kinetic_energy", q=q, qd=qd)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from .program import Operations, Shape
 from .scalar import Node, reachable
 
-__all__ = ["Load", "LoopProgram", "Stage", "Step", "Store", "Visit"]
+__all__ = ["Load", "LoopProgram", "Stage", "Step", "Store", "Visit", "pruned"]
 
 
 @dataclass(frozen=True)
@@ -136,3 +137,26 @@ def _size(shape: Shape) -> int:
     for n in shape:
         size *= n
     return size
+
+
+def pruned(stages: Sequence[Stage], results: Sequence[tuple[int, int, int]]) -> tuple[Stage, ...]:
+    """The stages without stores into slots that no result needs, however indirectly."""
+    live: set[int] = set()
+    found = {slot for slot, _, _ in results}
+    while not found <= live:
+        live |= found
+        found = {
+            step.loads[node.value].which
+            for stage in stages
+            for step in stage.steps
+            for node in reachable(s.value for s in step.stores if s.slot in live)
+            if node.op == "input" and step.loads[node.value].kind == "slot"
+        }
+    return tuple(
+        Stage(tuple(_stores_into(live, step) for step in stage.steps), stage.backwards)
+        for stage in stages
+    )
+
+
+def _stores_into(slots: set[int], step: Step) -> Step:
+    return Step(step.loads, tuple(s for s in step.stores if s.slot in slots))

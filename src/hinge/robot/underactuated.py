@@ -1,0 +1,131 @@
+"""Robots of which some joints are driven and the others are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..algorithms.generalized_jacobian import SchurBlocks
+from ..algorithms.kinematics import Reference
+from ..algorithms.underactuated import HybridDynamics
+from ..errors import ArgumentError
+from .front import Front
+
+__all__ = ["Underactuated"]
+
+
+class Underactuated(Front):
+    """What a robot does when not all of its joints obey.
+
+    `active` says which degrees of freedom are driven: names of joints, or a mask (nv,); either gets
+    a kernel of its own, in which the split is folded.  Where the result has a shape that does not
+    depend on it, `active` may also be a mask per sample, (…, nv) with a leading shape: one kernel
+    then serves every split.
+    """
+
+    def hybrid_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd_active: ArrayLike,
+        tau_passive: ArrayLike,
+        active: Any,
+        f_ext: ArrayLike | None = None,
+    ) -> HybridDynamics:
+        """Forces of the active DoF and accelerations of the passive ones: .tau, .qdd (…, nv).
+
+        qdd_active, tau_passive: (…, nv); entries of the other kind of DoF are not used.
+        """
+        given = {"q": q, "qd": qd, "qdd_active": qdd_active, "tau_passive": tau_passive}
+        return HybridDynamics(
+            *self._split_call("hybrid_dynamics", active, {}, **given, f_ext=f_ext)
+        )
+
+    def generalized_jacobian(
+        self, q: ArrayLike, frame: str, active: Any, reference: Reference = "aligned"
+    ) -> np.ndarray:
+        """J_G: active accelerations to that of a frame, the passive DoF yielding: (…, 6, na)."""
+        static = {"frame": frame, "reference": reference}
+        return self._fixed_call("generalized_jacobian", active, static, q=q)
+
+    def disturbance_jacobian(self, q: ArrayLike, active: Any) -> np.ndarray:
+        """J_D = −M_pp⁻¹ M_pa: active accelerations to those of the passive DoF: (…, np, na)."""
+        return self._fixed_call("disturbance_jacobian", active, {}, q=q)
+
+    def active_inertia(self, q: ArrayLike, active: Any) -> np.ndarray:
+        """S_aa = M_aa − M_ap M_pp⁻¹ M_pa: (…, na, na)."""
+        return self._fixed_call("active_inertia", active, {}, q=q)
+
+    def schur_blocks(self, q: ArrayLike, active: Any) -> SchurBlocks:
+        """S_aa, M_ap M_pp⁻¹ and M_pp⁻¹: .aa, .ap, .pp."""
+        return SchurBlocks(*self._fixed_call("schur_blocks", active, {}, q=q))
+
+    def complete_motion(
+        self,
+        q: ArrayLike,
+        qd_active: ArrayLike,
+        active: Any,
+        momentum_passive: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """q̇ with J_D q̇_a + M_pp⁻¹ h for the passive DoF, h zero by default: (…, nv)."""
+        given = {"q": q, "qd_active": qd_active, "momentum_passive": momentum_passive}
+        return self._split_call("complete_motion", active, {}, **given)
+
+    def generalized_motion(
+        self,
+        q: ArrayLike,
+        qd_active: ArrayLike,
+        frame: str,
+        active: Any,
+        momentum_passive: ArrayLike | None = None,
+        reference: Reference = "aligned",
+    ) -> np.ndarray:
+        """J_G q̇_a + J_p M_pp⁻¹ h: the velocity of a frame, the passive DoF yielding: (…, 6)."""
+        static = {"frame": frame, "reference": reference}
+        given = {"q": q, "qd_active": qd_active, "momentum_passive": momentum_passive}
+        return self._split_call("generalized_motion", active, static, **given)
+
+    def disturbance_bias(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau_passive: ArrayLike,
+        active: Any,
+        f_ext: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """The passive accelerations at q̈_a = 0: q̈_p = J_D q̈_a + bias: (…, np)."""
+        given = {"q": q, "qd": qd, "tau_passive": tau_passive, "f_ext": f_ext}
+        return self._fixed_call("disturbance_bias", active, {}, **given)
+
+    def generalized_bias(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau_passive: ArrayLike,
+        frame: str,
+        active: Any,
+        reference: Reference = "aligned",
+        f_ext: ArrayLike | None = None,
+    ) -> np.ndarray:
+        """The acceleration of a frame at q̈_a = 0: V̇ = J_G q̈_a + bias: (…, 6)."""
+        static = {"frame": frame, "reference": reference}
+        given = {"q": q, "qd": qd, "tau_passive": tau_passive, "f_ext": f_ext}
+        return self._split_call("generalized_bias", active, static, **given)
+
+    def _split_call(self, name: str, active: Any, static: dict[str, Any], **arrays: Any) -> Any:
+        """The algorithm with the split fixed, or with a mask that comes with the samples."""
+        mask = active if isinstance(active, np.ndarray) else np.empty(0)
+        if mask.ndim < 2:
+            return self._fixed_call(name, active, static, **arrays)
+        if not ((mask == 0) | (mask == 1)).all():
+            raise ArgumentError(
+                f"{name} of {self.name!r}: active has entries other than true (1) and false (0)"
+            )
+        return self._call(name, static, **arrays, active=mask)
+
+    def _fixed_call(self, name: str, active: Any, static: dict[str, Any], **arrays: Any) -> Any:
+        mask = self.mechanism.driven(active)
+        split = tuple(bool(m) for m in mask)
+        return self._call(name, {**static, "active": split}, **arrays)

@@ -1,0 +1,244 @@
+"""Hybrid dynamics and generalized Jacobians against dense algebra, motion and momentum."""
+
+import numpy as np
+import pytest
+
+from hinge import ArgumentError, zoo
+from hinge.spatial import cross_force
+from mechanisms import EPS, ROBOTS, Generic, assert_close, random_state
+
+SEEDS = (0, 1, 2)
+
+
+def random_split(robot, seed):
+    """A mask over the DoF: joints of several DoF are cut anywhere."""
+    return np.random.default_rng(1000 + seed).random(robot.nv) < 0.5
+
+
+def dense(robot, q, mask):
+    """S_aa, S_ap, S_pp from the mass matrix."""
+    M = Generic(robot).mass_matrix(q)
+    a, p = mask, ~mask
+    S_pp = np.linalg.inv(M[np.ix_(p, p)])
+    S_ap = M[np.ix_(a, p)] @ S_pp
+    return M[np.ix_(a, a)] - S_ap @ M[np.ix_(p, a)], S_ap, S_pp
+
+
+def conditioning(robot, q):
+    """How much of eps the solution of M x = b may lose."""
+    M = Generic(robot).mass_matrix(q)
+    return max(np.linalg.cond(M) if robot.nv else 1.0, 1.0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_hybrid_dynamics_is_the_schur_complement(name, seed):
+    robot, s = ROBOTS[name], random_state(ROBOTS[name], seed)
+    mask, given = random_split(robot, seed), np.random.default_rng(seed).normal(size=robot.nv)
+    bias = Generic(robot).bias_forces(s.q, s.qd, s.f_ext)
+    S_aa, S_ap, S_pp = dense(robot, s.q, mask)
+    pushed = given[~mask] - bias[~mask]
+    qdd, tau = s.qdd.copy(), given.copy()
+    qdd[~mask] = -S_ap.T @ s.qdd[mask] + S_pp @ pushed
+    tau[mask] = S_aa @ s.qdd[mask] + S_ap @ pushed + bias[mask]
+    got = robot.alg.hybrid_dynamics(s.q, s.qd, s.qdd, given, mask, s.f_ext)
+    bound = 20 * EPS * conditioning(robot, s.q)
+    assert_close(got.qdd, qdd, bound)
+    assert_close(got.tau, tau, bound)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_blocks_are_the_dense_ones(name, seed):
+    robot, q = ROBOTS[name], random_state(ROBOTS[name], seed).q
+    mask = random_split(robot, seed)
+    S_aa, S_ap, S_pp = dense(robot, q, mask)
+    bound = 20 * EPS * conditioning(robot, q)
+    blocks = robot.alg.schur_blocks(q, mask)
+    assert_close(blocks.aa, S_aa, bound)
+    assert_close(blocks.ap, S_ap, bound)
+    assert_close(blocks.pp, S_pp, bound)
+    assert_close(robot.alg.active_inertia(q, mask), S_aa, bound)
+    assert_close(robot.alg.disturbance_jacobian(q, mask), -S_ap.T, bound)
+    frame, J = robot.frame_names[-1], Generic(robot).jacobian(q, robot.frame_names[-1])
+    J_G = robot.alg.generalized_jacobian(q, frame, mask)
+    assert_close(J_G, J[:, mask] - J[:, ~mask] @ S_ap.T, bound)
+    assert np.linalg.eigvalsh(np.array(blocks.aa)).min(initial=1.0) > 0
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_accelerations_are_jacobians_and_biases(name):
+    robot, s = ROBOTS[name], random_state(ROBOTS[name], 3)
+    mask, frame = random_split(robot, 3), robot.frame_names[-1]
+    tau = np.random.default_rng(3).normal(size=robot.nv)
+    motion = robot.alg.hybrid_dynamics(s.q, s.qd, s.qdd, tau, mask, s.f_ext)
+    bound = 20 * EPS * conditioning(robot, s.q)
+    bias_p = robot.alg.disturbance_bias(s.q, s.qd, tau, mask, s.f_ext)
+    J_D = robot.alg.disturbance_jacobian(s.q, mask)
+    assert_close(J_D @ s.qdd[mask] + bias_p, motion.qdd[~mask], bound)
+    for reference in ("aligned", "body", "world"):
+        J_G = robot.alg.generalized_jacobian(s.q, frame, mask, reference)
+        bias = robot.alg.generalized_bias(s.q, s.qd, tau, frame, mask, reference, s.f_ext)
+        expected = Generic(robot).frame_acceleration(s.q, s.qd, motion.qdd, frame, reference)
+        assert_close(J_G @ s.qdd[mask] + bias, expected, bound)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_velocities_from_active_rates_and_momentum(name):
+    robot, s = ROBOTS[name], random_state(ROBOTS[name], 4)
+    mask, frame = random_split(robot, 4), robot.frame_names[-1]
+    h = robot.alg.generalized_momentum(s.q, s.qd)
+    assert_close(h, Generic(robot).mass_matrix(s.q) @ s.qd, 100 * EPS)
+    bound = 20 * EPS * conditioning(robot, s.q)
+    nonsense = np.where(mask, s.qd, 7.0)
+    assert_close(robot.alg.complete_motion(s.q, nonsense, mask, h), s.qd, bound)
+    V = Generic(robot).frame_velocity(s.q, s.qd, frame)
+    assert_close(robot.alg.generalized_motion(s.q, nonsense, frame, mask, h), V, bound)
+    # without momentum: J_D and J_G times a vector
+    qd = robot.alg.complete_motion(s.q, nonsense, mask)
+    assert_close(qd[~mask], robot.alg.disturbance_jacobian(s.q, mask) @ s.qd[mask], bound)
+    J_G = robot.alg.generalized_jacobian(s.q, frame, mask)
+    V = robot.alg.generalized_motion(s.q, nonsense, frame, mask)
+    assert_close(V, J_G @ s.qd[mask], bound)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_all_active_and_all_passive_are_the_dedicated_algorithms(name):
+    robot, s = ROBOTS[name], random_state(ROBOTS[name], 5)
+    generic, everything = Generic(robot), np.ones(robot.nv, dtype=bool)
+    bound = 20 * EPS * conditioning(robot, s.q)
+    got = robot.alg.hybrid_dynamics(s.q, s.qd, s.qdd, s.qd, everything, s.f_ext)
+    assert_close(got.tau, generic.inverse_dynamics(s.q, s.qd, s.qdd, s.f_ext), 20 * EPS)
+    assert_close(got.qdd, s.qdd, 0)
+    got = robot.alg.hybrid_dynamics(s.q, s.qd, s.qdd, s.qd, ~everything, s.f_ext)
+    assert_close(got.qdd, generic.forward_dynamics(s.q, s.qd, s.qd, s.f_ext), bound)
+    assert_close(got.tau, s.qd, 0)
+
+
+# the front door
+
+LONG = zoo.snake(45)  # in loops
+DOORS = {"tree": zoo.tree(3, 6), "gripper": ROBOTS["gripper"], "long": LONG}
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_compiled_splits_agree_with_the_generic_code(name):
+    robot, s = DOORS[name], random_state(DOORS[name], 6)
+    mask = random_split(robot, 6)
+    tau = np.random.default_rng(6).normal(size=robot.nv)
+    given = (s.q, s.qd, s.qdd, tau)
+    expected = robot.alg.hybrid_dynamics(*given, mask, s.f_ext)
+    bound = 20 * EPS * conditioning(robot, s.q)
+    for got in (
+        robot.hybrid_dynamics(*given, mask, s.f_ext),
+        robot.hybrid_dynamics(*given, mask.tolist(), f_ext=s.f_ext),
+        [x[0] for x in robot.hybrid_dynamics(*given, mask[None], s.f_ext)],
+    ):
+        assert_close(got[0], expected.tau, bound)
+        assert_close(got[1], expected.qdd, bound)
+
+
+def test_every_sample_may_have_its_own_split():
+    robot = zoo.space_arm(3)
+    states = [random_state(robot, i) for i in range(5)]
+    q, qd, qdd = (np.array([getattr(s, n) for s in states]) for n in ("q", "qd", "qdd"))
+    tau, masks = robot.inverse_dynamics(q, qd, qdd), np.random.default_rng(0).random(qd.shape) < 0.7
+    for i, got in enumerate(zip(*robot.hybrid_dynamics(q, qd, qdd, tau, masks), strict=True)):
+        assert_close(got[0], tau[i], 1e-11)
+        assert_close(got[1], qdd[i], 1e-10)
+        one = robot.hybrid_dynamics(q[i], qd[i], qdd[i], tau[i], masks[i])
+        assert_close(one.qdd, qdd[i], 1e-10)
+    motion = robot.complete_motion(q, qd, masks, robot.generalized_momentum(q, qd))
+    assert_close(motion, qd, 1e-10)
+    V = robot.generalized_motion(q, qd, "tool", masks, robot.generalized_momentum(q, qd))
+    assert_close(V, robot.frame_velocity(q, qd, "tool"), 1e-10)
+    bias = robot.generalized_bias(q, qd, tau, "tool", masks)
+    still = robot.hybrid_dynamics(q, qd, 0 * qdd, tau, masks)
+    assert_close(bias, robot.frame_acceleration(q, qd, still.qdd, "tool"), 1e-9)
+
+
+def test_matrices_through_the_front_door():
+    robot, frame = zoo.space_arm(4), "tool"
+    states = [random_state(robot, i) for i in range(3)]
+    q, qd = (np.array([getattr(s, n) for s in states]) for n in ("q", "qd"))
+    arm = robot.joint_names[1:]
+    mask = robot.mechanism.driven(arm) == 1
+    J_G, J_D = robot.generalized_jacobian(q, frame, arm), robot.disturbance_jacobian(q, arm)
+    blocks, inertia = robot.schur_blocks(q, arm), robot.active_inertia(q, arm)
+    bias = robot.disturbance_bias(q, qd, np.zeros(robot.nv), arm)
+    assert J_G.shape == (3, 6, 4) and J_D.shape == (3, 6, 4)
+    for i in range(3):
+        S_aa, S_ap, S_pp = dense(robot, q[i], mask)
+        J = robot.jacobian(q[i], frame)
+        assert_close(J_G[i], J[:, mask] - J[:, ~mask] @ S_ap.T, 1e-13)
+        assert_close(J_D[i], -S_ap.T, 1e-13)
+        assert_close(inertia[i], S_aa, 1e-13)
+        assert_close(blocks.aa[i], S_aa, 1e-13)
+        assert_close(blocks.ap[i], S_ap, 1e-13)
+        assert_close(blocks.pp[i], S_pp, 1e-13)
+        assert_close(bias[i], -S_pp @ robot.bias_forces(q[i], qd[i])[~mask], 1e-13)
+
+
+def test_wrong_splits_say_so():
+    robot = zoo.space_arm(3)
+    s = random_state(robot, 0)
+    given = (s.q, s.qd, s.qdd, s.qdd)
+    with pytest.raises(ArgumentError, match="no joint 'joint9'; did you mean 'joint"):
+        robot.hybrid_dynamics(*given, ["joint9"])
+    with pytest.raises(ArgumentError, match=r"active has shape \(3,\).*nv = 9 DoF"):
+        robot.hybrid_dynamics(*given, [True, False, True])
+    with pytest.raises(ArgumentError, match="expected true or false for each DoF"):
+        robot.hybrid_dynamics(*given, np.full(9, 0.5))
+    with pytest.raises(ArgumentError, match=r"other than true \(1\) and false \(0\)"):
+        robot.hybrid_dynamics(*given, np.full((1, 9), 0.5))
+    with pytest.raises(ArgumentError, match=r"active has shape \(1, 9\)"):
+        robot.generalized_jacobian(s.q, "tool", np.ones((1, 9)))
+    with pytest.raises(ArgumentError, match="cannot be traced"):
+        robot.compile(lambda q, active: robot.alg.active_inertia(q, active))
+    one = robot.hybrid_dynamics(*given, "joint2")
+    assert_close(one.qdd[7], s.qdd[7], 0)
+
+
+# free flight
+
+
+def test_momentum_of_a_base_changes_as_it_must():
+    """ḣ = τ_p − V ×* h in base axes, gravity absent (math §7): by a central difference."""
+    robot, arm = zoo.space_arm(4), zoo.space_arm(4).joint_names[1:]
+    s, rng = random_state(robot, 2), np.random.default_rng(2)
+    tau = rng.normal(size=robot.nv)
+    motion = robot.hybrid_dynamics(s.q, s.qd, s.qdd, tau, arm)
+
+    def momentum(t):
+        q = robot.alg.integrate(s.q, t * s.qd + 0.5 * t * t * motion.qdd)
+        return robot.alg.generalized_momentum(q, s.qd + t * motion.qdd)[:6]
+
+    t = 1e-5
+    rate = (momentum(t) - momentum(-t)) / (2 * t)
+    h = momentum(0.0)
+    assert_close(rate, tau[:6] - cross_force(s.qd[:6], h), 1e-8)
+
+
+@pytest.mark.parametrize("name", ["space_arm", "quadruped", "tree0"])
+def test_jacobians_are_differences_of_motion(name):
+    """Simulate a moment ahead and a moment back under hybrid dynamics; the frame accelerates."""
+    robot, s = ROBOTS[name], random_state(ROBOTS[name], 7)
+    mask, frame = random_split(robot, 7), robot.frame_names[-1]
+    tau = np.zeros(robot.nv)
+
+    def simulated(t):
+        """The frame's velocity and q̇ after t: one step of the midpoint rule."""
+        start = robot.alg.hybrid_dynamics(s.q, s.qd, s.qdd, tau, mask)
+        middle = robot.alg.integrate(s.q, 0.5 * t * s.qd), s.qd + 0.5 * t * start.qdd
+        qdd = robot.alg.hybrid_dynamics(*middle, s.qdd, tau, mask).qdd
+        q, qd = robot.alg.integrate(s.q, t * middle[1]), s.qd + t * qdd
+        return Generic(robot).frame_velocity(q, qd, frame), qd
+
+    t = 1e-5
+    (V1, qd1), (V0, qd0) = simulated(t), simulated(-t)
+    J_G = robot.alg.generalized_jacobian(s.q, frame, mask)
+    J_D = robot.alg.disturbance_jacobian(s.q, mask)
+    bias = robot.alg.generalized_bias(s.q, s.qd, tau, frame, mask)
+    bias_p = robot.alg.disturbance_bias(s.q, s.qd, tau, mask)
+    assert_close((V1 - V0) / (2 * t), J_G @ s.qdd[mask] + bias, 1e-7)
+    assert_close((qd1 - qd0)[~mask] / (2 * t), J_D @ s.qdd[mask] + bias_p, 1e-7)
