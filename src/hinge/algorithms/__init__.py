@@ -53,6 +53,7 @@ from .kinematics import (
     poses,
     velocity_product_acceleration,
 )
+from .linearized_forward import forward_dynamics_derivatives, forward_dynamics_jvp
 from .linearized_inverse import inverse_dynamics_derivatives, inverse_dynamics_jvp
 from .mass_matrix import crba, mass_matrix, mass_matrix_inverse
 from .sensitivity import (
@@ -85,6 +86,8 @@ __all__ = [
     "disturbance_bias",
     "disturbance_jacobian",
     "forward_dynamics",
+    "forward_dynamics_derivatives",
+    "forward_dynamics_jvp",
     "frame_acceleration",
     "frame_pose",
     "frame_velocity",

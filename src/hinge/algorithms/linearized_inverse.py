@@ -38,9 +38,10 @@ from ..mechanism import Mechanism
 from ..small import mirror_lower
 from ..spatial import SpatialInertia, congruence
 from .aligned import InGroundAxes
+from .congruences import two_sided
 from .gyroscopic import Gyroscopic, gyroscopic
 from .linearized_nominal import nominal
-from .loads import Load, load_stiffness, two_sided
+from .loads import Load, load_stiffness
 
 __all__ = [
     "Axes",

@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..rotation import skew
 
-__all__ = ["LOADS", "Load", "load_stiffness", "two_sided"]
+__all__ = ["LOADS", "Load", "load_stiffness"]
 
 Load = Literal["body", "world", "dead"]
 LOADS = ("body", "world", "dead")
@@ -35,11 +35,6 @@ def load_stiffness(mech: Any, f_ext: Any, points: Any, load: Load) -> list[np.nd
         return [none] * len(mech.bodies)
     parts = zip(mech.wrenches(f_ext), mech.points(points), strict=True)
     return [_dead(f, x) if load == "dead" else _fixed(f) for f, x in parts]
-
-
-def two_sided(Z: np.ndarray, phi: Any) -> np.ndarray:
-    """φ Z φ* for any (6, 6) matrix."""
-    return (phi @ (phi @ Z).T).T
 
 
 def _fixed(f: np.ndarray) -> np.ndarray:
