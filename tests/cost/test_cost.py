@@ -21,6 +21,8 @@ ARRAYS = {
     "mass_matrix": ("q",),
     "mass_matrix_inverse": ("q",),
     "jacobian": ("q",),
+    "total_rates": ("q", "qd"),
+    "diagonal_dynamics": ("q", "nu", "tau"),
 }
 
 
@@ -50,7 +52,13 @@ def operations(name, n):
 
 
 # the most multiplications and additions that one more body may cost
-PER_BODY = {"inverse_dynamics": (92, 83), "forward_dynamics": (242, 217), "jacobian": (117, 84)}
+PER_BODY = {
+    "inverse_dynamics": (92, 83),
+    "forward_dynamics": (242, 217),
+    "jacobian": (117, 84),
+    "total_rates": (149, 129),
+    "diagonal_dynamics": (445, 390),
+}
 
 
 @pytest.mark.parametrize("name", PER_BODY)
@@ -95,5 +103,9 @@ def test_panda():
     assert ops.divisions == 0 and ops.sincos == 6
     ops = robot_kernel(mech, "forward_dynamics", ("q", "qd", "tau"), ()).program.ops
     assert ops.multiplications <= 622 and ops.additions <= 606
+    ops = robot_kernel(mech, "total_rates", ("q", "qd"), ()).program.ops
+    assert ops.multiplications <= 300 and ops.additions <= 290
+    ops = robot_kernel(mech, "diagonal_dynamics", ("q", "nu", "tau"), ()).program.ops
+    assert ops.multiplications <= 1220 and ops.additions <= 1150
     ops = robot_kernel(mech, "mass_matrix", ("q",), ()).program.ops
     assert ops.multiplications <= 200 and ops.additions <= 210
