@@ -5,7 +5,7 @@ import pytest
 
 from hinge import ArgumentError, zoo
 from hinge.spatial import cross_force
-from mechanisms import EPS, ROBOTS, Generic, assert_close, random_state
+from mechanisms import EPS, ROBOTS, Generic, along, assert_close, complex_step, random_state
 
 SEEDS = (0, 1, 2)
 
@@ -113,6 +113,37 @@ def test_all_active_and_all_passive_are_the_dedicated_algorithms(name):
     got = robot.alg.hybrid_dynamics(s.q, s.qd, s.qdd, s.qd, ~everything, s.f_ext)
     assert_close(got.qdd, generic.forward_dynamics(s.q, s.qd, s.qd, s.f_ext), bound)
     assert_close(got.tau, s.qd, 0)
+
+
+@pytest.mark.parametrize("name", ["tree0", "tree1", "snake", "gripper", "acrobot"])
+def test_derivatives_are_those_of_complex_steps(name):
+    robot, s = ROBOTS[name], random_state(ROBOTS[name], 8)
+    mask, given = random_split(robot, 8), np.random.default_rng(8).normal(size=robot.nv)
+
+    def found(q, qd, x):
+        tau, qdd = robot.alg.hybrid_dynamics(q, qd, x, x, mask, s.f_ext)
+        return np.where(mask, tau, qdd)
+
+    steps = {
+        "dq": lambda e: lambda h: found(along(robot, s.q, e)(h), s.qd, given),
+        "dqd": lambda e: lambda h: found(s.q, s.qd + h * e, given),
+        "dgiven": lambda e: lambda h: found(s.q, s.qd, given + h * e),
+    }
+    got = robot.alg.hybrid_dynamics_derivatives(s.q, s.qd, given, given, mask, s.f_ext)
+    for part, step in steps.items():
+        expected = np.array([complex_step(step(e)) for e in np.eye(robot.nv)]).T
+        assert_close(getattr(got, part), expected, 100 * EPS * conditioning(robot, s.q))
+
+
+def test_derivatives_through_the_front_door():
+    robot, s = zoo.space_arm(2), random_state(zoo.space_arm(2), 0)
+    mask, given = random_split(robot, 0), (s.q, s.qd, s.qdd, s.qd)
+    expected = robot.alg.hybrid_dynamics_derivatives(*given, mask, s.f_ext)
+    fixed = robot.hybrid_dynamics_derivatives(*given, mask, s.f_ext)
+    blended = robot.hybrid_dynamics_derivatives(*given, mask[None], s.f_ext)
+    for part in ("dq", "dqd", "dgiven"):
+        assert_close(getattr(fixed, part), getattr(expected, part), 1e-12)
+        assert_close(getattr(blended, part)[0], getattr(expected, part), 1e-12)
 
 
 # the front door

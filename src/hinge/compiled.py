@@ -52,6 +52,7 @@ _JOINT_LEVEL = {
     "mass_factor_curl",
     "generalized_momentum",
     "hybrid_dynamics",
+    "hybrid_dynamics_derivatives",
     "disturbance_jacobian",
     "disturbance_bias",
     "active_inertia",

@@ -43,6 +43,7 @@ from .generalized_jacobian import (
     schur_blocks,
 )
 from .geometry import christoffel, curvature, is_flat, mass_factor_curl
+from .hybrid_derivatives import hybrid_dynamics_derivatives
 from .inverse_dynamics import bias_forces, gravity_forces, inverse_dynamics, rnea
 from .inverse_kinematics import inverse_kinematics
 from .kinematics import (
@@ -97,6 +98,7 @@ __all__ = [
     "generalized_motion",
     "gravity_forces",
     "hybrid_dynamics",
+    "hybrid_dynamics_derivatives",
     "hybrid_response",
     "innovations",
     "integrate",

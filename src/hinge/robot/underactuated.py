@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..algorithms.generalized_jacobian import SchurBlocks
+from ..algorithms.hybrid_derivatives import HybridDerivatives
 from ..algorithms.kinematics import Reference
 from ..algorithms.underactuated import HybridDynamics
 from ..errors import ArgumentError
@@ -42,6 +43,20 @@ class Underactuated(Front):
         return HybridDynamics(
             *self._split_call("hybrid_dynamics", active, {}, **given, f_ext=f_ext)
         )
+
+    def hybrid_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd_active: ArrayLike,
+        tau_passive: ArrayLike,
+        active: Any,
+        f_ext: ArrayLike | None = None,
+    ) -> HybridDerivatives:
+        """.dq, .dqd, .dgiven (…, nv, nv): rows τ of active, q̈ of passive DoF; ∂q along tangents."""
+        given = {"q": q, "qd": qd, "qdd_active": qdd_active, "tau_passive": tau_passive}
+        name = "hybrid_dynamics_derivatives"
+        return HybridDerivatives(*self._split_call(name, active, {}, **given, f_ext=f_ext))
 
     def generalized_jacobian(
         self, q: ArrayLike, frame: str, active: Any, reference: Reference = "aligned"
