@@ -10,6 +10,9 @@ import sympy
 
 import hinge
 from hinge import zoo
+from hinge.parameters import parameters
+from hinge.small import is_zero
+from hinge.trace.scalar import Graph
 from mechanisms import EPS, ROBOTS, along, assert_close, complex_step, random_state
 
 GENERIC = {
@@ -155,3 +158,26 @@ def test_mpmath_measures_the_rounding_of_floats():
         exact = robot.alg.inverse_dynamics(q, qd, qdd)
         expected = np.array([float(x) for x in exact])
     assert_close(robot.inverse_dynamics(s.q, s.qd, s.qdd), expected, 30 * EPS)
+
+
+def test_what_is_known_to_be_zero():
+    assert all(is_zero(x) for x in (0, 0.0, 0j, np.float64(0), Fraction(0), -0.0))
+    assert not any(is_zero(x) for x in (1e-300, np.nan, sympy.Symbol("m"), Graph().input()))
+
+
+def test_traced_masses_add_up():
+    """Whether a traced mass is 0 is not asked."""
+    a, b = hinge.Inertia(1.0, (0.1, 0, 0), np.eye(3)), hinge.Inertia(0.5, (0, 0.2, 0), np.eye(3))
+
+    def together(m):
+        both = hinge.Inertia(m, a.com, a.about_com) + b
+        return both.mass, both.com, both.about_com
+
+    got = hinge.compile(together, m=())(1.0)
+    expected = a + b
+    assert_close(got[0], expected.mass, EPS)
+    assert_close(got[1], expected.com, 4 * EPS)
+    assert_close(got[2], expected.about_com, 4 * EPS)
+    mass = hinge.Robot(zoo.arm(3).mechanism).kernel("center_of_mass", "q", "inertia")
+    q, numbers = np.ones(3), parameters(zoo.arm(3).mechanism)["inertia"]
+    assert_close(mass(q, numbers), zoo.arm(3).center_of_mass(q), 10 * EPS)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,11 @@ def sign(x: Any) -> Any:
     if isinstance(x, _NUMBERS):
         return -1.0 if np.real(x) < 0 else 1.0
     return x.sign()
+
+
+def is_zero(x: Any) -> bool:
+    """Whether a scalar is known to be 0: of a traced scalar or a symbol it is not known."""
+    return isinstance(x, Number) and x == 0
 
 
 def mirror_lower(A: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .rotation import skew, turned_matrix, turned_vector
-from .small import mirror_lower
+from .small import is_zero, mirror_lower
 
 __all__ = [
     "ForceTransfer",
@@ -309,7 +309,7 @@ class Inertia:
     def __add__(self, other: Inertia) -> Inertia:
         """Both bodies welded together; both inertias in the same frame."""
         mass = self.mass + other.mass
-        if mass == 0:
+        if is_zero(mass):
             return Inertia(mass, self.com, self.about_com + other.about_com)
         com = (self.mass * self.com + other.mass * other.com) / mass
         about = self.about_com + other.about_com

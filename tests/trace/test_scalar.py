@@ -197,6 +197,10 @@ REFUSED = {
     "<=": (lambda x: x <= x, r"no order \(a <= b\)"),
     ">": (lambda x: x > 1, r"no order \(a > b\)"),
     ">=": (lambda x: np.float64(1) <= x, r"no order \(a >= b\): use hinge.less"),
+    "==": (lambda x: x == 1.0, r"are equal \(a == b\) is not known .* hinge.where\(hinge.less"),
+    "!=": (lambda x: np.float64(1) != x, r"are equal \(a != b\)"),
+    "== itself": (lambda x: x == x, r"a == b"),
+    "== in an array": (lambda x: np.array([x, x]) == 0, r"a == b"),
     "float": (float, "cannot become a float"),
     "int": (int, "has no value yet"),
     "complex": (complex, "has no value yet"),
@@ -217,6 +221,13 @@ def test_what_needs_a_number_is_refused(case):
     call, message = REFUSED[case]
     with pytest.raises(TraceError, match=message):
         call(inputs(1)[0])
+
+
+def test_nodes_are_objects_to_containers():
+    x, y = inputs(2)
+    assert {x: 1, y: 2}[y] == 2 and len({x, y, x + y, y + x}) == 3
+    assert x in (x, y) and [x, y].index(x) == 0
+    assert (x == "x") is False and (x != None) is True  # noqa: E711
 
 
 @pytest.mark.parametrize("sign", ["add", "sub", "mul", "truediv"])

@@ -13,6 +13,7 @@ import numpy as np
 from ..errors import ArgumentError, ModelError
 from ..mechanism import Mechanism
 from ..rotation import skew
+from ..small import is_zero
 
 __all__ = [
     "center_of_mass",
@@ -32,7 +33,7 @@ def total_mass(mech: Mechanism) -> Any:
 def center_of_mass(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """The centre of mass of all moving bodies, (3,) in the world.  O(N)."""
     mass = total_mass(mech)
-    if mass == 0:
+    if is_zero(mass):
         raise ModelError(f"{mech.name!r} has no mass: its centre of mass is nowhere")
     return _first_moment(mech, q) / mass
 

@@ -136,7 +136,8 @@ def substitute(nodes: Sequence[Node], places: Mapping[Node, Node]) -> list[Node]
     for node in reachable(nodes):
         if node.id not in new:
             args = tuple(new[a.id] for a in node.args)
-            new[node.id] = node if args == node.args else node.graph.make(node.op, *args)
+            same = all(a is b for a, b in zip(args, node.args, strict=True))
+            new[node.id] = node if same else node.graph.make(node.op, *args)
     return [new[node.id] for node in nodes]
 
 

@@ -128,6 +128,21 @@ class Node:
             "hinge.where(condition, a, b)"
         )
 
+    # nodes are kept in sets and dictionaries as the objects they are
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: Any) -> Any:
+        return self._refuse_equality("==") if _scalar(other) else NotImplemented
+
+    def __ne__(self, other: Any) -> Any:
+        return self._refuse_equality("!=") if _scalar(other) else NotImplemented
+
+    def _refuse_equality(self, sign: str) -> Any:
+        raise TraceError(
+            f"whether traced scalars are equal (a {sign} b) is not known before they have values: "
+            f"use hinge.where(hinge.less(abs(a - b), tolerance), then, otherwise)"
+        )
+
     def __lt__(self, other: Any) -> Any:
         return self._refuse_order("<")
 
