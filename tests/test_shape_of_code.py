@@ -22,7 +22,7 @@ LAYERS = [
     ["mechanism"],
     ["builder", "lean", "parameters"],
     ["edit", "algorithms", "load", "trace"],
-    ["looped"],
+    ["looped", "operators"],
     ["emit"],
     ["report", "runtime"],
     ["derivatives", "integrators"],

@@ -57,6 +57,7 @@ from .kinematics import (
 from .linearized_forward import forward_dynamics_derivatives, forward_dynamics_jvp
 from .linearized_inverse import inverse_dynamics_derivatives, inverse_dynamics_jvp
 from .mass_matrix import crba, mass_matrix, mass_matrix_inverse
+from .operational_space import operational_space_inertia, operational_space_inertia_inverse
 from .sensitivity import (
     coriolis_matrix,
     mass_matrix_rate,
@@ -122,6 +123,8 @@ __all__ = [
     "mass_matrix_sensitivity",
     "momentum",
     "neutral",
+    "operational_space_inertia",
+    "operational_space_inertia_inverse",
     "poses",
     "potential_energy",
     "random_configuration",

@@ -23,9 +23,9 @@ import numpy as np
 
 from ..mechanism import Mechanism
 from ..small import solve_spd
-from ..spatial import carried_acceleration, congruence
+from ..spatial import congruence
 from .articulated import released
-from .inverse_dynamics import bias_forces
+from .inverse_dynamics import bias_forces, motion_forces
 from .mass_matrix import mass_matrix
 
 __all__ = ["aba", "forward_dynamics"]
@@ -45,17 +45,10 @@ def forward_dynamics(
     """
     if mech.has_followers:
         return solve_spd(mass_matrix(mech, q), np.asarray(tau) - bias_forces(mech, q, qd, f_ext))
-    H, M, phi, H_rate = mech.H(q), mech.M, mech.phi(q), mech.H_rate(q, qd)
-    qd_, tau_, f_ext_ = mech.rates(qd), mech.rates(tau), mech.wrenches(f_ext)
-    P = mech.filled(lambda k: M[k].matrix)
-    V, alpha_hat, z, G, nu, alpha, qdd = mech.slots(7)
-    alpha_hat[0] = -mech.free_fall
-    for p, k in mech.outward():
-        W = H[k].T @ qd_[k]
-        V[k] = phi[k].T @ V[p] + W
-        own = H_rate[k].T @ qd_[k]
-        alpha_hat[k] = carried_acceleration(phi[k], V[p], alpha_hat[p], W) + own
-        z[k] = M[k].force(V[k], alpha_hat[k]) - f_ext_[k]  # (1)
+    H, phi, tau_ = mech.H(q), mech.phi(q), mech.rates(tau)
+    z = motion_forces(mech, q, qd, f_ext)  # (1)
+    P = mech.filled(lambda k: mech.M[k].matrix)
+    G, nu, alpha, qdd = mech.slots(4)
     for p, k in mech.inward():
         D, G[k], P_plus = released(P[k], H[k], mech.armature[k])
         P[p] = P[p] + congruence(P_plus, phi[k])

@@ -18,7 +18,7 @@ import numpy as np
 from ..mechanism import Mechanism
 from ..spatial import carried_acceleration
 
-__all__ = ["bias_forces", "gravity_forces", "inverse_dynamics", "rnea"]
+__all__ = ["bias_forces", "gravity_forces", "inverse_dynamics", "motion_forces", "rnea"]
 
 
 def inverse_dynamics(
@@ -46,6 +46,23 @@ def inverse_dynamics(
         tau[k] = H[k] @ f[k] + mech.armature[k] * qdd_[k]  # (4)
         f[p] = f[p] + phi[k] @ f[k]  # (5)
     return mech.join(tau)
+
+
+def motion_forces(
+    mech: Mechanism, q: np.ndarray, qd: np.ndarray, f_ext: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """The forces that each body needs for the motion at q̈ = 0: f(k) of (1) to (3).  O(N)."""
+    H, M, phi, H_rate = mech.H(q), mech.M, mech.phi(q), mech.H_rate(q, qd)
+    qd_, f_ext_ = mech.rates(qd), mech.wrenches(f_ext)
+    V, alpha, f = mech.slots(3)
+    alpha[0] = -mech.free_fall
+    for p, k in mech.outward():
+        W = H[k].T @ qd_[k]
+        V[k] = phi[k].T @ V[p] + W
+        own = H_rate[k].T @ qd_[k]
+        alpha[k] = carried_acceleration(phi[k], V[p], alpha[p], W) + own
+        f[k] = M[k].force(V[k], alpha[k]) - f_ext_[k]
+    return f
 
 
 def bias_forces(

@@ -1,0 +1,96 @@
+"""Operational space: the inertia that frames have when pushed.  Papers L §4 and D §6; math §6.
+
+Forces F on frames reach the joints through ψ, in which every joint gives way; with z = ψ B F
+
+    inward    z(k) = Σ φ(k,c) (z(c) − G(c) H(c) z(c)) + B(k)                                    (1)
+              Λ⁻¹ = B* Ω B = Σ (H(k) z(k))* D⁻¹(k) (H(k) z(k))                                  (2)
+
+for unit forces F: no mass matrix is formed, and no Jacobian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..mechanism import Mechanism
+from ..small import inverse_spd, mirror_lower, solve_spd
+from ..spatial import ForceTransfer, congruence
+from .articulated import released
+from .kinematics import Reference, jacobian
+from .mass_matrix import mass_matrix
+
+__all__ = ["operational_space_inertia", "operational_space_inertia_inverse", "reach"]
+
+
+def operational_space_inertia(
+    mech: Mechanism,
+    q: np.ndarray,
+    frames: str | Sequence[str],
+    reference: Reference = "aligned",
+) -> np.ndarray:
+    """Λ, (6 f, 6 f): f frames pushed with Λ a accelerate with a, from rest and without gravity.
+
+    There is none where the frames cannot move in every direction.  O(N f²) and an inverse.
+    """
+    return inverse_spd(operational_space_inertia_inverse(mech, q, frames, reference))
+
+
+def operational_space_inertia_inverse(
+    mech: Mechanism,
+    q: np.ndarray,
+    frames: str | Sequence[str],
+    reference: Reference = "aligned",
+) -> np.ndarray:
+    """Λ⁻¹ = J M⁻¹ Jᵀ, (6 f, 6 f): the accelerations of f frames that unit forces cause.  O(N f²)
+
+    where no joint mimics another; with followers M is inverted.
+    """
+    names = (frames,) if isinstance(frames, str) else tuple(frames)
+    if mech.has_followers:
+        J = np.vstack([jacobian(mech, q, name, reference) for name in names])
+        return mirror_lower(J @ solve_spd(mass_matrix(mech, q), J.T))
+    H, phi = mech.H(q), mech.phi(q)
+    P = mech.filled(lambda k: mech.M[k].matrix)
+    z = _unit_forces(mech, phi, names, reference)
+    out: Any = np.zeros((6 * len(names), 6 * len(names)))
+    for p, k in mech.inward():
+        D, G, P_plus = released(P[k], H[k], mech.armature[k])
+        P[p] = P[p] + congruence(P_plus, phi[k])
+        eps = H[k] @ z[k]
+        z[p] = z[p] + phi[k] @ (z[k] - G @ eps)  # (1)
+        out = out + eps.T @ solve_spd(D, eps)  # (2)
+    return mirror_lower(out)
+
+
+def _unit_forces(
+    mech: Mechanism, phi: list[Any], names: tuple[str, ...], reference: Reference
+) -> list[np.ndarray]:
+    """B(k): a unit force of each kind on each frame, on the body that carries it."""
+    columns = []
+    for name in names:
+        body, transfer = reach(mech, phi, name, reference)
+        at = transfer @ np.eye(6)
+        columns.append([at if k == body else np.zeros((6, 6)) for k in range(len(mech.bodies))])
+    return [np.hstack(parts) for parts in zip(*columns, strict=True)]
+
+
+def reach(
+    mech: Mechanism, phi: list[Any], frame: str, reference: Reference
+) -> tuple[int, ForceTransfer]:
+    """The body that carries a frame, and φ(body, frame) for forces given in the reference."""
+    place = mech.frame(frame)
+    if reference not in ("aligned", "body", "world"):
+        raise ArgumentError(
+            f"reference is {reference!r} for frame {frame!r}; expected 'aligned', 'body' or 'world'"
+        )
+    if reference == "body":
+        return place.body, place.transfer
+    R, p = np.eye(3), np.zeros(3)
+    for _, k in mech.ancestors(place.body):
+        R, p = phi[k].R @ R, phi[k].R @ p + phi[k].p
+    at = place.placement.translation if reference == "aligned" else -R.T @ p
+    return place.body, ForceTransfer(R.T, at)

@@ -1,0 +1,166 @@
+"""The operators that come from letting joints go: P, D, G, K, τ̄, ℰ_ψ, ψ, Ω, Υ.
+
+One set belongs to all joints, another to the passive ones of a split.  Their blocks come from one
+Riccati sweep, run when the first of them meets a vector:
+
+    D = H P H* + J,   G = P H* D⁻¹,   τ̄ = I − G H,   K = ℰ_φ G,   ℰ_ψ = ℰ_φ τ̄,   ψ = (I − ℰ_ψ)⁻¹
+    Ω = ψ* H* D⁻¹ H ψ,   Υ(k) = τ̄*(k) φ*(p,k) Υ(p) φ(p,k) τ̄(k) + H*(k) D⁻¹(k) H(k)
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..algorithms.articulated import released
+from ..small import mirror_lower, solve_spd, upper_root
+from ..spatial import congruence
+from .expr import Identity, Operator, Zero
+from .leaves import Blocks, Chain, Local, Named
+
+if TYPE_CHECKING:
+    from .library import Operators
+
+__all__ = ["Articulation"]
+
+
+class Solved:
+    """D⁻¹ of a symmetric positive definite D: it solves instead of being formed."""
+
+    def __init__(self, D: np.ndarray) -> None:
+        self.D, self.T = D, self
+
+    def __matmul__(self, x: np.ndarray) -> np.ndarray:
+        return solve_spd(self.D, x)
+
+
+class Articulation:
+    """The operators of the joints that H belongs to, J being their armature."""
+
+    def __init__(
+        self, o: Operators, H: Local, J: Operator, armature: list[np.ndarray], suffix: str = ""
+    ) -> None:
+        self._o, self.H, self.J, self._armature, self._suffix = o, H, J, armature, suffix
+        self.E_phi, self.phi, self.M = o.E_phi, o.phi, o.M
+
+    def _names(self, name: str, tex: str) -> dict[str, Any]:
+        sub = self._suffix[1:]
+        under = f"_{{{sub}}}" if sub else ""
+        return {"at": self._o, "name": f"{name}{self._suffix}", "tex": f"{tex}{under}"}
+
+    @cached_property
+    def riccati(self) -> tuple[list[Any], list[Any], list[Any]]:
+        """P, D and G of every body, by one sweep inward."""
+        mech, phi = self._o.mechanism, self._o.phi_blocks
+        P = mech.filled(lambda k: mech.M[k].matrix)
+        D, G = ([np.zeros((n, 0)), *[None] * mech.n_bodies] for n in (0, 6))
+        for p, k in mech.inward():
+            D[k], G[k], P_plus = released(P[k], self.H.values[k], self._armature[k])
+            P[p] = P[p] + congruence(P_plus, phi[k])
+        return P, D, G
+
+    @cached_property
+    def P(self) -> Local:
+        """Articulated-body inertias, body → body."""
+        b = self._o.body
+        blocks = Blocks(lambda: self.riccati[0])
+        return Local(b, b, **self._names("P", "P"), blocks=blocks, symmetric=True)
+
+    @cached_property
+    def D(self) -> Local:
+        """H P H* + J, joint → joint; its inverse is known."""
+        j = self.H.out
+        blocks = Blocks(lambda: self.riccati[1], lambda: [Solved(D) for D in self.riccati[1]])
+        return Local(j, j, **self._names("D", "D"), blocks=blocks, symmetric=True)
+
+    @cached_property
+    def D_root(self) -> Local:
+        """L with D = L L*, upper triangular blocks, joint → joint; its inverse is known."""
+        j = self.H.out
+        roots = Blocks(
+            lambda: [upper_root(D)[0] for D in self.D.values],
+            lambda: [upper_root(D)[1] for D in self.D.values],
+        )
+        return Local(j, j, **self._names("D_root", r"D^{1/2}"), blocks=roots)
+
+    @cached_property
+    def G(self) -> Local:
+        """P H* D⁻¹, the gain, joint → body."""
+        blocks = Blocks(lambda: self.riccati[2])
+        return Local(self._o.body, self.H.out, **self._names("G", "G"), blocks=blocks)
+
+    def _named(self, name: str, tex: str, definition: Operator, symmetric: bool = False) -> Named:
+        d = definition
+        return Named(d.out, d.into, **self._names(name, tex), definition=d, symmetric=symmetric)
+
+    @cached_property
+    def K(self) -> Named:
+        """ℰ_φ G, joint → body."""
+        return self._named("K", "K", self.E_phi @ self.G)
+
+    @cached_property
+    def tau_bar(self) -> Named:
+        """I − G H, body → body: what a joint lets through."""
+        return self._named("tau_bar", r"\overline{\tau}", Identity() - self.G @ self.H)
+
+    @cached_property
+    def E_psi(self) -> Named:
+        """ℰ_φ τ̄, body → body: forces to the parent, through a joint that gives way."""
+        return self._named("E_psi", r"\mathcal{E}_\psi", self.E_phi @ self.tau_bar)
+
+    @cached_property
+    def psi(self) -> Chain:
+        """(I − ℰ_ψ)⁻¹, body → body."""
+        b, names = self._o.body, self._names("psi", r"\psi")
+        return Chain(b, b, **names, hop=self.E_phi, once=self.E_psi, gain=(self.G, self.H))
+
+    @cached_property
+    def Omega(self) -> Named:
+        """ψ* H* D⁻¹ H ψ, body → body: accelerations that forces on free bodies cause."""
+        inner = self.psi.T @ self.H.T @ self.D.inv @ self.H @ self.psi
+        return self._named("Omega", r"\Omega", inner, symmetric=True)
+
+    @cached_property
+    def Upsilon(self) -> Local:
+        """The block diagonal of Ω, body → body, by one sweep outward."""
+        b = self._o.body
+        names = self._names("Upsilon", r"\Upsilon")
+        return Local(b, b, **names, blocks=Blocks(self._Upsilon), symmetric=True)
+
+    def _Upsilon(self) -> list[Any]:
+        o, G = self._o, self.G.values
+        Y = [H.T @ (D @ H) for H, D in zip(self.H.values, self.D.blocks.inverse, strict=True)]
+        for p, k in o.mechanism.outward():
+            if p:
+                hop = o.phi_blocks[k].T
+                through = np.eye(6) - self.H.values[k].T @ G[k].T
+                carried = through @ (hop @ (hop @ Y[p]).T) @ through.T
+                Y[k] = Y[k] + mirror_lower(carried)
+        return Y
+
+    @cached_property
+    def innovations(self) -> Operator:
+        """I − HψK, joint → joint: what is new in each joint force, given those beyond it."""
+        return Identity() - self.H @ self.psi @ self.K
+
+    @cached_property
+    def factor(self) -> Operator:
+        """I + HφK, joint → joint: the inverse of the innovations."""
+        return Identity() + self.H @ self.phi @ self.K
+
+    @cached_property
+    def mass(self) -> Operator:
+        """H φ M φ* H* + J, joint → joint: the mass matrix as an operator."""
+        return self.H @ self.phi @ self.M @ self.phi.T @ self.H.T + self.J
+
+    @cached_property
+    def mass_factor(self) -> Operator:
+        """m = [I + HφK] D^½, joint → joint, with m m* the mass operator."""
+        return self.factor @ self.D_root
+
+    @property
+    def has_armature(self) -> bool:
+        """Whether a joint of the set has armature: some identities then change."""
+        return not isinstance(self.J, Zero)

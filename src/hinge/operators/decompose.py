@@ -1,0 +1,89 @@
+"""Products of two chains around a block-diagonal X, split into one-sided parts.  Paper L, App. A.
+
+    φXφ* = φ̃S + S + Sφ̃*       S(p) = X(p) + Σ φ(p,k) S(k) φ*(p,k)                     (A.1)
+    ψXφ* = ψ̃S + S + Sφ̃*       S(p) = X(p) + Σ φ(p,k) τ̄(k) S(k) φ*(p,k)                (A.2)
+    ψXψ* = ψ̃S + S + Sψ̃*       S(p) = X(p) + Σ φ(p,k) τ̄(k) S(k) τ̄*(k) φ*(p,k)
+    ψ*Xψ = ψ̃*S + S + Sψ̃ + ψ*Cψ   S(k) = X(k) + τ̄*(k) φ*(p,k) S(p) φ(p,k) τ̄(k)         (A.3)
+
+with φ̃ = φ − I.  In the last one, and in φ*Xφ, C = ℰ*Sℰ − S + X couples bodies on different
+branches; it vanishes on a serial chain, where (A.3) is printed without it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from .expr import Identity, Operator, Product, product
+from .leaves import Blocks, Chain, Local
+from .plan import apply
+
+__all__ = ["decompose", "local_blocks"]
+
+
+def decompose(A: Operator) -> Operator:
+    """A = chain @ X @ chain*, or chain* @ X @ chain, as one-sided parts; X is block diagonal."""
+    factors = A.factors if isinstance(A, Product) else (A,)
+    left, right, inner = factors[0], factors[-1], factors[1:-1]
+    if (
+        not isinstance(left, Chain)
+        or not isinstance(right, Chain)
+        or left.adjoint == right.adjoint
+        or not all(isinstance(f, Local) for f in inner)
+    ):
+        raise ArgumentError(
+            f"cannot decompose {A}: expected a chain, block-diagonal operators, and the adjoint of "
+            f"a chain, as in phi @ M @ phi.T"
+        )
+    X = product(inner)
+    S = _local(A, X, left, right)
+    parts = (left - Identity()) @ S + S + S @ (right - Identity())
+    serial = all(b.parent == k - 1 for k, b in enumerate(A.at.mechanism.bodies))
+    if not left.adjoint or serial:
+        return parts
+    across = left.once.T @ S @ right.once - S + X
+    return parts + left @ across @ right
+
+
+def _local(A: Operator, X: Operator, left: Chain, right: Chain) -> Local:
+    sweep = _outward if left.adjoint else _inward
+    symmetric = right == left.T and X.T == X
+    name = f"{'R' if left.gain is right.gain is None else 'S'}[{X}]"
+    blocks = Blocks(lambda: sweep(X, left, right))
+    tex = rf"S_{{{left.tex}{right.tex}}}"
+    return Local(A.out, A.into, A.at, name=name, tex=tex, blocks=blocks, symmetric=symmetric)
+
+
+def local_blocks(X: Operator) -> list[Any]:
+    """The blocks of an operator made of block-diagonal ones, from one application."""
+    sizes = X.into.sizes
+    widest = max(sizes)
+    y = apply(X, np.concatenate([np.eye(n, widest) for n in sizes]))
+    return [block[:, :n] for block, n in zip(X.out.split(y), sizes, strict=True)]
+
+
+def _passing(chain: Chain, k: int) -> np.ndarray:
+    """φ(p,k), or φ(p,k) τ̄(k), as a matrix."""
+    phi = chain.at.phi_blocks[k]
+    if chain.gain is None:
+        return phi @ np.eye(6)
+    G, H = chain.gain
+    return phi @ (np.eye(6) - G.values[k] @ H.values[k])
+
+
+def _inward(X: Operator, left: Chain, right: Chain) -> list[Any]:
+    S = local_blocks(X)
+    for p, k in X.at.mechanism.inward():
+        if p:
+            S[p] = S[p] + _passing(left, k) @ S[k] @ _passing(right, k).T
+    return S
+
+
+def _outward(X: Operator, left: Chain, right: Chain) -> list[Any]:
+    S = local_blocks(X)
+    for p, k in X.at.mechanism.outward():
+        if p:
+            S[k] = S[k] + _passing(left, k).T @ S[p] @ _passing(right, k)
+    return S

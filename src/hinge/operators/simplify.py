@@ -1,0 +1,131 @@
+"""Expressions made shorter by the laws, and the derivation of the result.
+
+An expression is multiplied out into words.  A law applies where all words of its left side stand
+between the same letters, with the same ratios of coefficients; it is used only if what comes out
+is shorter.  The adjoint of a law is a law.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .articulation import Articulation
+from .expr import Block, Operator, block
+from .laws import laws_of
+from .leaves import Leaf
+from .words import Polynomial, Word, added, contains_block, expression, polynomial, spread
+
+__all__ = ["explain", "simplify"]
+
+_WEIGHTS = {"P": 1.5, "P_p": 1.5, "D": 0.5, "D_p": 0.5}
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A law as words: find the left ones, put the right ones."""
+
+    title: str
+    left: Polynomial
+    right: Polynomial
+
+    def apply(self, p: Polynomial) -> Polynomial | None:
+        """The polynomial with the law used once, or None where it fits nowhere."""
+        lead = max(self.left, key=len)
+        for word in p:
+            for before, after in _cuts(word, lead):
+                c = p[word] / self.left[lead] if self.left[lead] != 1 else p[word]
+                if all(p.get(before + w + after) == c * d for w, d in self.left.items()):
+                    swap = [(-c, _between(before, self.left, after))]
+                    return added([(1, p), *swap, (c, _between(before, self.right, after))])
+        return None
+
+
+def simplify(A: Operator) -> Operator:
+    """A in a shorter form that is equal by the laws; A itself if none shortens it.
+
+    Blocks are multiplied out, and each entry is made shorter by itself.
+    """
+    if not contains_block(A):
+        return _derived(A)[0]
+    spread_out = spread(A)
+    rows = spread_out.rows if isinstance(spread_out, Block) else ((spread_out,),)
+    return block([[_derived(entry)[0] for entry in row] for row in rows])
+
+
+def explain(A: Operator) -> str:
+    """The steps of `simplify`, a law each, as text."""
+    if contains_block(A):
+        spread_out = spread(A)
+        rows = spread_out.rows if isinstance(spread_out, Block) else ((spread_out,),)
+        return "\n\n".join(explain(entry) for row in rows for entry in row)
+    result, steps = _derived(A)
+    if not steps:
+        return f"{A}\nno law makes this shorter"
+    lines = [str(A)]
+    lines += [f"= {after}\n    by {title}" for title, after in steps]
+    if str(result) != str(steps[-1][1]):
+        lines.append(f"= {result}")
+    return "\n".join(lines)
+
+
+def _derived(A: Operator) -> tuple[Operator, list[tuple[str, Operator]]]:
+    if A.at is None:
+        return A, []
+    reductions = [r for s in _articulations(A) for r in _reductions(s)]
+    p, steps = polynomial(A), []
+    while found := _shortened(p, reductions):
+        title, p = found
+        steps.append((title, _folded(p, A)))
+    return (steps[-1][1] if steps else A), steps
+
+
+def _shortened(p: Polynomial, reductions: list[Reduction]) -> tuple[str, Polynomial] | None:
+    """The polynomial after the first law that shortens it, used wherever it does."""
+    for reduction in reductions:
+        before = p
+        while (shorter := reduction.apply(p)) is not None and _length(shorter) < _length(p):
+            p = shorter
+        if p is not before:
+            return reduction.title, p
+    return None
+
+
+def _articulations(A: Operator) -> list[Articulation]:
+    return [A.at.free, *([A.at.passive] if A.at.is_split else [])]
+
+
+def _reductions(s: Articulation) -> Iterator[Reduction]:
+    for law in laws_of(s):
+        left, right = law.sides(s)
+        title = f"{law.equation}  [{law.name}]"
+        yield Reduction(title, polynomial(left), polynomial(right))
+        if left != left.T:
+            yield Reduction(f"adjoint of {title}", polynomial(left.T), polynomial(right.T))
+
+
+def _folded(p: Polynomial, A: Operator) -> Operator:
+    """The polynomial as an expression in which names stand for what they name."""
+    for s in _articulations(A):
+        sums = (s.innovations, s.innovations.T, s.factor, s.factor.T)
+        for named in (*sums, s.Omega, s.K, s.K.T, s.E_psi, s.E_psi.T):
+            fold = Reduction(str(named), polynomial(named), {(named,): 1})
+            while (shorter := fold.apply(p)) is not None:
+                p = shorter
+    return expression(p, A)
+
+
+def _length(p: Polynomial) -> float:
+    letters = (_WEIGHTS.get(x.name, 1.0) for w in p for x in w if isinstance(x, Leaf))
+    return sum(letters) + 0.01 * len(p)
+
+
+def _cuts(word: Word, part: Word) -> Iterator[tuple[Word, Word]]:
+    """The ways to write word = before + part + after."""
+    for i in range(len(word) - len(part) + 1):
+        if word[i : i + len(part)] == part:
+            yield word[:i], word[i + len(part) :]
+
+
+def _between(before: Word, p: Polynomial, after: Word) -> Polynomial:
+    return {before + w + after: c for w, c in p.items()}

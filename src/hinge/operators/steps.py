@@ -1,0 +1,207 @@
+"""The steps of a plan: what is done at a body when a sweep comes by.
+
+A sweep visits the bodies inward or outward and runs its steps at each.  A step reads what earlier
+steps left at the body and leaves its own block there; a `Carry` also passes something on along the
+sweep.  Blocks are vectors or matrices of columns of any scalar.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from .leaves import Chain, Hop, Local, Pick
+from .spaces import Space
+
+__all__ = ["Apply", "Carry", "Combine", "Direction", "Given", "Memory", "Reach", "Step"]
+
+Direction = Literal["inward", "outward", ""]
+
+
+class Memory:
+    """What the steps of a plan have left at each body, by the number of the step.
+
+    columns: () if the blocks are vectors, (n,) if they are matrices of n columns.
+    """
+
+    def __init__(self, steps: Sequence[Step], columns: tuple[int, ...]) -> None:
+        self.values: list[list[Any]] = [[None] * len(step.space.sizes) for step in steps]
+        self.columns = columns
+
+    def zero(self, size: int) -> np.ndarray:
+        """A block of zeros."""
+        return np.zeros((size, *self.columns))
+
+
+@dataclass(frozen=True)
+class Step(ABC):
+    """One step: the space of its result and the steps it reads (None where it reads nothing)."""
+
+    space: Space
+    args: tuple[int | None, ...]
+
+    @property
+    def direction(self) -> Direction:
+        """The way its sweep must go; nothing if any way will do."""
+        return ""
+
+    @abstractmethod
+    def visit(self, memory: Memory, me: int, p: int, k: int) -> None:
+        """Work at body k, whose parent is p."""
+
+    @abstractmethod
+    def show(self, names: list[str]) -> str:
+        """The step as text, given the names of what it reads."""
+
+
+@dataclass(frozen=True)
+class Given(Step):
+    """A vector that the plan is given; which: its number."""
+
+    which: int
+
+    def visit(self, memory: Memory, me: int, p: int, k: int) -> None:
+        """Nothing to do."""
+
+    def show(self, names: list[str]) -> str:
+        """Nothing to show."""
+        return ""
+
+
+@dataclass(frozen=True)
+class Combine(Step):
+    """A sum of multiples; of frame vectors it is formed frame by frame."""
+
+    coefficients: tuple[Any, ...]
+
+    def visit(self, memory: Memory, me: int, p: int, k: int) -> None:
+        """Σ c v(k)."""
+        out = memory.zero(self.space.sizes[k])
+        for i, (c, arg) in enumerate(zip(self.coefficients, self.args, strict=True)):
+            v = memory.values[arg or 0][k]
+            term = v if _one(c) else -v if _one(-c) else c * v
+            out = term if i == 0 else out + term
+        memory.values[me][k] = out
+
+    def show(self, names: list[str]) -> str:
+        """As in v1 - 2 v2."""
+        out = ""
+        for c, name in zip(self.coefficients, names, strict=True):
+            negative = isinstance(c, (int, float)) and c < 0
+            size = -c if negative else c
+            sign = (" - " if out else "-") if negative else (" + " if out else "")
+            out += sign + (name if _one(size) else f"{size} {name}")
+        return out or "0"
+
+
+@dataclass(frozen=True)
+class Apply(Step):
+    """A block of a local operator."""
+
+    leaf: Local
+
+    def visit(self, memory: Memory, me: int, p: int, k: int) -> None:
+        """X(k) v(k)."""
+        memory.values[me][k] = local(self.leaf, k, memory.values[self.args[0] or 0][k])
+
+    def show(self, names: list[str]) -> str:
+        """As in D.inv v1."""
+        return f"{self.leaf} {names[0]}"
+
+
+@dataclass(frozen=True)
+class Reach(Step):
+    """From frames to the bodies that carry them, or back."""
+
+    leaf: Pick
+
+    def visit(self, memory: Memory, me: int, p: int, k: int) -> None:
+        """Σ φ(k, frame) v(frame), or φ*(k, frame) v(k)."""
+        v = memory.values[self.args[0] or 0]
+        mine = [(i, phi) for i, (body, phi) in enumerate(self.leaf.frames) if body == k]
+        if self.leaf.adjoint:
+            for i, phi in mine:
+                memory.values[me][i] = phi.T @ v[k]
+        else:
+            memory.values[me][k] = sum((phi @ v[i] for i, phi in mine), memory.zero(6))
+
+    def show(self, names: list[str]) -> str:
+        """As in B.T v1."""
+        return f"{self.leaf} {names[0]}"
+
+
+@dataclass(frozen=True)
+class Carry(Step):
+    """A hop or a chain.  Inward it computes, with E = φ of the hop,
+
+        hop E y             v(p) = Σ E y(k)
+        φ u + φ E y         v(p) = u(p) + Σ E (v(k) + y(k))
+        ψ u + ψ E (y + Gx)  v(p) = u(p) + Σ E (v(k) + y(k) + G(k) (x(k) − H(k) v(k)))
+
+    and outward, of u alone, v(k) = E* u(p), u(k) + E* v(p), u(k) + (1 − H*(k) G*(k)) E* v(p).
+    args: u, y, x.
+    """
+
+    leaf: Hop | Chain
+
+    @property
+    def direction(self) -> Direction:
+        """Inward, or outward if transposed."""
+        return "outward" if self.leaf.adjoint else "inward"
+
+    def visit(self, memory: Memory, me: int, p: int, k: int) -> None:
+        """Take what arrived, leave the block, pass on the rest."""
+        u, y, x = (None if a is None else memory.values[a] for a in self.args)
+        v, phi = memory.values[me], self.leaf.at.phi_blocks[k]
+        if self.leaf.adjoint:
+            source = v if isinstance(self.leaf, Chain) else u
+            arrived = phi.T @ source[p] if p and source else memory.zero(6)
+            v[k] = self._outward(arrived, u, k)
+            return
+        arrived = memory.zero(6) if v[k] is None else v[k]
+        v[k] = arrived if u is None else arrived + u[k]
+        if p:
+            passed = phi @ self._passed(v[k], y, x, k)
+            v[p] = passed if v[p] is None else v[p] + passed
+
+    def _outward(self, arrived: Any, u: Any, k: int) -> Any:
+        if isinstance(self.leaf, Hop):
+            return arrived
+        if self.leaf.gain is not None:
+            G, H = self.leaf.gain
+            arrived = arrived - H.values[k].T @ (G.values[k].T @ arrived)
+        return arrived if u is None else arrived + u[k]
+
+    def _passed(self, v: Any, y: Any, x: Any, k: int) -> Any:
+        if isinstance(self.leaf, Hop):
+            return y[k]
+        passed = v if y is None else v + y[k]
+        if self.leaf.gain is None:
+            return passed
+        G, H = self.leaf.gain
+        eps = -(H.values[k] @ v) if x is None else x[k] - H.values[k] @ v
+        return passed + G.values[k] @ eps
+
+    def show(self, names: list[str]) -> str:
+        """As in psi(v1 + E_phi(v2 + G v3))."""
+        if isinstance(self.leaf, Hop):
+            return f"{self.leaf} {''.join(names)}"
+        u, y, x = names
+        G = "" if self.leaf.gain is None else f"{self.leaf.gain[0]} "
+        inner = " + ".join(part for part in (y, G + x if x else "") if part)
+        terms = [part for part in (u, f"{self.leaf.hop}({inner})" if inner else "") if part]
+        return f"{self.leaf} {terms[0]}" if terms == [u] else f"{self.leaf}({' + '.join(terms)})"
+
+
+def local(leaf: Local, k: int, v: Any) -> Any:
+    """A block of a local operator, or its transpose, times a block."""
+    block = leaf.values[k]
+    return block.T @ v if leaf.adjoint else block @ v
+
+
+def _one(c: Any) -> bool:
+    return isinstance(c, (int, float)) and c == 1

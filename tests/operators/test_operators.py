@@ -1,0 +1,304 @@
+"""Operators against matrices built without them; adjoints, batches, spaces, plans, text."""
+
+import numpy as np
+import pytest
+
+import hinge
+from hinge.operators import Operators, block, describe, latex
+from hinge.trace.program import trace
+from mechanisms import EPS, ROBOTS, assert_close, random_state
+
+NAMES = [name for name, robot in ROBOTS.items() if not robot.mechanism.has_followers]
+SOME = ["arm", "tree0", "humanoid", "space_arm"]
+
+
+def half(robot, seed=0):
+    """A split of the DoF; both sides of it have some."""
+    flags = np.random.default_rng(seed).random(robot.nv) < 0.5
+    flags[:1], flags[-1:] = True, False
+    return flags
+
+
+def at(name, seed=0):
+    """The operators of a robot at a random state, split in two, and the state."""
+    robot = ROBOTS[name]
+    state = random_state(robot, seed)
+    return robot.operators(state.q, half(robot)), state
+
+
+def blocks(parts):
+    """The block-diagonal matrix."""
+    shapes = np.array([p.shape for p in parts], dtype=int).reshape(-1, 2)
+    out = np.zeros(shapes.sum(axis=0))
+    i = j = 0
+    for p in parts:
+        out[i : i + p.shape[0], j : j + p.shape[1]] = p
+        i, j = i + p.shape[0], j + p.shape[1]
+    return out
+
+
+class Dense:
+    """The same operators as matrices, made with NumPy from φ, H, M and the armature alone."""
+
+    def __init__(self, robot, q, flags=None):
+        mech, n = robot.mechanism, len(robot.body_names)
+        H, phi = mech.H(q), mech.phi(q)
+        flags = np.ones(robot.nv, bool) if flags is None else ~flags
+        rows = mech.rates(flags)
+        self.I = np.eye(6 * n)
+        self.H = blocks([H[k][rows[k]] for k in range(1, n + 1)])
+        self.M = blocks([mech.M[k].matrix for k in range(1, n + 1)])
+        self.J = np.diag(np.concatenate([np.zeros(0), *mech.armature])[flags])
+        self.E_phi = np.zeros((6 * n, 6 * n))
+        for p, k in mech.outward():
+            if p:
+                self.E_phi[6 * p - 6 : 6 * p, 6 * k - 6 : 6 * k] = phi[k] @ np.eye(6)
+        self.phi = np.linalg.inv(self.I - self.E_phi)
+        self._riccati(n)
+
+    def _riccati(self, n):
+        """P = M + blocks of ℰ_ψPℰ_φ*, solved by repeating it as often as the tree is deep."""
+        self.P = self.M
+        for _ in range(max(n, 1)):
+            self.D = self.H @ self.P @ self.H.T + self.J
+            self.G = self.P @ self.H.T @ np.linalg.inv(self.D)
+            self.tau_bar = self.I - self.G @ self.H
+            self.P = self.M + self.E_phi @ self.tau_bar @ self.P @ self.E_phi.T
+        self.E_psi = self.E_phi @ self.tau_bar
+        self.psi = np.linalg.inv(self.I - self.E_psi)
+        self.K = self.E_phi @ self.G
+        self.Omega = self.psi.T @ self.H.T @ np.linalg.solve(self.D, self.H @ self.psi)
+        self.mass = self.H @ self.phi @ self.M @ self.phi.T @ self.H.T + self.J
+
+
+def root_of_condition(A):
+    return np.linalg.cond(A) ** 0.5 if A.size else 1.0
+
+
+OF_ALL = ["H", "M", "J", "P", "D", "G", "K", "tau_bar", "E_phi", "E_psi", "phi", "psi"]
+OF_ALL += ["Omega", "mass"]
+OF_PASSIVE = ["H", "J", "P", "D", "G", "K", "tau_bar", "E_psi", "psi", "Omega", "mass"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_operator_is_its_matrix(name):
+    robot = ROBOTS[name]
+    o, state = at(name)
+    for suffix, names, dense in (
+        ("", OF_ALL, Dense(robot, state.q)),
+        ("_p", OF_PASSIVE, Dense(robot, state.q, half(robot))),
+    ):
+        for symbol in names:
+            expected = getattr(dense, symbol)
+            scale = max(1.0, np.abs(expected).max(initial=0), root_of_condition(dense.D))
+            assert_close(getattr(o, symbol + suffix).dense(), expected, 300 * EPS, scale)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_upsilon_is_the_block_diagonal_of_omega(name):
+    o, _ = at(name)
+    Omega, Upsilon = o.Omega.dense(), o.Upsilon.dense()
+    kept = np.kron(np.eye(len(o.mechanism.body_names)), np.ones((6, 6)))
+    assert_close(Upsilon, Omega * kept, 100 * EPS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_adjoint_by_the_dot_product(name):
+    rng = np.random.default_rng(3)
+    o, _ = at(name)
+    L = o.I - o.H @ o.psi @ o.K
+    for A in [o.H, o.G, o.E_phi, o.phi, o.psi, o.K, o.E_psi, o.Omega, o.mass, L, L.T @ o.D.inv @ L]:
+        x, y = rng.normal(size=A.into.dim), rng.normal(size=A.out.dim)
+        size = np.linalg.norm(A @ x) * np.linalg.norm(y) + 1
+        assert abs(y @ (A @ x) - x @ (A.T @ y)) <= 100 * EPS * size
+        assert_close(y @ A, A.T @ y, 0)
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_columns_and_stacks_of_columns(name):
+    o, _ = at(name)
+    A = o.mass.inv
+    x = np.random.default_rng(0).normal(size=(2, 3, A.into.dim, 4))
+    matrix = A.dense()
+    assert (A @ x).shape == (2, 3, A.out.dim, 4)
+    assert_close(A @ x, matrix @ x, 200 * EPS)
+    assert_close(A @ x[0, 0], matrix @ x[0, 0], 200 * EPS)
+    assert_close(A @ x[0, 0, :, 0], matrix @ x[0, 0, :, 0], 200 * EPS)
+    assert_close(x[0].swapaxes(1, 2) @ A, x[0].swapaxes(1, 2) @ matrix, 200 * EPS)
+    assert (A @ np.zeros((A.into.dim, 0))).shape == (A.out.dim, 0)
+
+
+@pytest.mark.parametrize("reference", ["aligned", "body", "world"])
+@pytest.mark.parametrize("name", SOME)
+def test_the_jacobian_falls_out(name, reference):
+    robot = ROBOTS[name]
+    o, state = at(name)
+    frame = robot.frame_names[-1]
+    J = o.B(frame, reference=reference).T @ o.phi.T @ o.H.T
+    assert_close(J.dense(), robot.jacobian(state.q, frame, reference), 30 * EPS)
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_blocks_of_operators(name):
+    o, _ = at(name)
+    A = block([[o.H @ o.phi, -o.D], [o.phi @ o.M, 2 * o.K]])
+    dense = np.block([[e.dense() for e in row] for row in A.rows])
+    assert_close(A.dense(), dense, 10 * EPS)
+    assert_close(A.T.dense(), dense.T, 10 * EPS)
+    B = A @ block([[o.phi.T @ o.H.T], [o.I]])
+    expected = dense @ np.vstack([(o.phi.T @ o.H.T).dense(), np.eye(o.joint.dim)])
+    assert_close(B.dense(), expected, 100 * EPS)
+    x, y = np.ones(o.body.dim), np.ones(o.joint.dim)
+    assert_close(A @ (x, y), A @ np.concatenate([x, y]), 0)
+    C = A.T @ A + A.T @ A
+    assert_close(C.dense(), 2 * dense.T @ dense, 100 * EPS)
+
+
+def test_sums_join_and_cancel():
+    o, _ = at("arm")
+    assert o.phi + o.phi == 2 * o.phi
+    assert (o.phi - o.phi).dense().any() == np.False_
+    assert o.phi @ o.I == o.phi and o.I @ o.phi == o.phi
+    assert o.phi == o.phi.T.T and o.M.T is o.M and o.mass == o.mass.T
+    assert -1 * (-o.H) == o.H and (3 * o.H) / 3 == o.H
+    assert (o.I - o.K @ o.H).T.T == o.I - o.K @ o.H
+    assert ((o.phi - o.phi) @ o.K).T.shape == (o.joint.dim, o.body.dim)
+    assert_close((o.phi - o.phi) @ np.ones((2, o.body.dim, 3)), np.zeros((2, o.body.dim, 3)), 0)
+    assert_close((2 * o.I + o.I) @ np.ones(3), 3 * np.ones(3), 0)
+
+
+def test_printed_as_it_is_typed():
+    o, _ = at("arm")
+    H, phi, M, psi, K, D, I = o.H, o.phi, o.M, o.psi, o.K, o.D, o.I
+    assert str(H @ phi @ M @ phi.T @ H.T) == "H @ phi @ M @ phi.T @ H.T"
+    assert str(o.mass.inv) == "(I - H @ psi @ K).T @ D.inv @ (I - H @ psi @ K)"
+    assert str(-2 * (I - H @ psi @ K)) == "-2 * I + 2 * (H @ psi @ K)"
+    assert str(o.D_p.inv @ o.H_p) == "D_p.inv @ H_p"
+    assert str(o.D_root.inv.T) == "D_root.inv.T"
+    assert str(block([[phi, K]])) == "block([[phi, K]])"
+    assert str(phi - phi) == "0"
+    assert str(o.B("tool").T) == "B('tool').T"
+    assert latex(o.mass.inv) == (
+        r"\left(I - H\,\psi\,K\right)^*\,D^{-1}\,\left(I - H\,\psi\,K\right)"
+    )
+    assert latex(block([[phi.T, 0.5 * K]])) == (r"\begin{bmatrix} \phi^* & 0.5\,K \end{bmatrix}")
+    assert latex(o.D_root.inv.T @ D) == r"D^{1/2}^{-*}\,D"
+    assert latex(phi - phi) == "0" and o.phi._repr_latex_() == r"$\phi$"
+
+
+def test_the_plan_takes_the_fewest_sweeps():
+    o, _ = at("arm")
+    lines = describe(o.mass.inv).splitlines()
+    assert lines[1] == "joint → joint, 7 × 7"
+    assert lines[2] == (
+        "inward    v1 = psi(E_phi(G x)); v2 = H v1; v3 = x - v2; v4 = D.inv v3; v5 = H.T v4"
+    )
+    assert lines[3] == "outward   v6 = psi.T v5; v7 = E_phi.T v6; v8 = G.T v7; v9 = v4 - v8"
+    assert lines[4].startswith("cost      ") and len(lines) == 5
+    two = describe(o.H @ o.phi @ o.M @ o.phi.T @ o.H.T).splitlines()
+    assert [line.split()[0] for line in two[2:-1]] == ["outward", "inward"]
+    local = describe(2 * (o.H @ o.M) - o.H @ o.P).splitlines()
+    assert local[2] == "local     v1 = M x; v2 = P x; v3 = 2 v1 - v2; v4 = H v3"
+    frames = describe(o.B("tool").T @ o.Omega @ o.B("tool") @ (2 * o.B("tool").T)).splitlines()
+    assert [line.split()[0] for line in frames[2:-1]] == ["local", "inward", "outward", "local"]
+
+
+def test_wrong_products_fail_where_they_are_written():
+    o, _ = at("arm")
+    with pytest.raises(hinge.ArgumentError, match="H acts on body vectors, H returns joint vect"):
+        o.H @ o.H
+    with pytest.raises(hinge.ArgumentError, match="cannot add H and phi"):
+        o.H + o.phi
+    with pytest.raises(hinge.ArgumentError, match=r"cannot add H and I.*any|cannot add H and I"):
+        o.H - o.I
+    with pytest.raises(hinge.ArgumentError, match="different configurations"):
+        o.H @ at("arm", 1)[0].phi
+    with pytest.raises(hinge.ArgumentError, match="compose with @"):
+        o.H * o.phi
+    with pytest.raises(TypeError):
+        o.H + 1
+    with pytest.raises(hinge.ArgumentError, match=r"entry \(1, 0\), K, takes joint to body"):
+        block([[o.phi], [o.K], [o.H]])
+    with pytest.raises(hinge.ArgumentError, match="rows of the same length"):
+        block([[o.phi, o.K], [o.H]])
+    with pytest.raises(hinge.ArgumentError, match=r"entry \(0, 1\) is a int"):
+        block([[o.phi, 1]])
+
+
+def test_wrong_vectors_are_named():
+    o, _ = at("arm")
+    with pytest.raises(hinge.ArgumentError, match=r"phi takes body vectors, \(42,\).*got shape"):
+        o.phi @ np.zeros(7)
+    with pytest.raises(hinge.ArgumentError, match=r"flatten it with x.reshape\(-1\)"):
+        o.phi @ np.zeros((7, 6))
+    with pytest.raises(hinge.ArgumentError, match=r"vectors are columns: give x.T"):
+        o.mass @ np.zeros((5, 7))
+    with pytest.raises(hinge.ArgumentError, match="takes numbers"):
+        o.mass @ np.array(["a"] * 7)
+    with pytest.raises(hinge.ArgumentError, match="takes 2 vectors"):
+        block([[o.phi, o.K]]) @ (np.zeros(42),)
+    with pytest.raises(hinge.ArgumentError, match="no size of its own"):
+        o.I.dense()
+    with pytest.raises(hinge.ArgumentError, match="name of a frame"):
+        o.B()
+    with pytest.raises(hinge.ArgumentError, match="reference is 'here'"):
+        o.B("tool", reference="here")
+    with pytest.raises(AttributeError, match="no 'Q'"):
+        _ = o.Q
+    with pytest.raises(AttributeError):
+        _ = o._Q
+    assert {"H", "psi", "psi_p"} <= set(dir(o))
+
+
+def test_splits_and_followers():
+    robot = ROBOTS["arm"]
+    q = robot.neutral()
+    o = robot.operators(q, [robot.joint_names[0], robot.joint_names[2]])
+    assert o.H_a.shape == (2, 42) and o.H_p.shape == (5, 42)
+    with pytest.raises(hinge.ArgumentError, match=r"not split.*operators\(q, active=…\)"):
+        _ = robot.operators(q).psi_p
+    with pytest.raises(hinge.ArgumentError, match="expected 7 booleans"):
+        robot.operators(q, [True, False])
+    with pytest.raises(hinge.ArgumentError, match="mimics another"):
+        gripper = ROBOTS["gripper"]
+        gripper.operators(gripper.neutral())
+    with pytest.raises(hinge.ArgumentError, match="q has shape"):
+        robot.operators(np.zeros(3))
+
+
+def test_expressions_compile():
+    robot = ROBOTS["arm"]
+    _, state = at("arm")
+
+    @robot.compile(x=(robot.nv,))
+    def solve(q, x):
+        return robot.operators(q).mass.inv @ x
+
+    assert_close(solve(state.q, state.qd), robot.mass_matrix_inverse(state.q) @ state.qd, 300 * EPS)
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_forward_dynamics_as_one_expression_costs_what_the_sweep_costs(name):
+    robot = ROBOTS[name]
+    _, state = at(name)
+
+    def expression(q, qd, tau):
+        o = robot.operators(q)
+        L = o.I - o.H @ o.psi @ o.K
+        A = L.T @ o.D.inv @ block([[L, -o.H @ o.psi]])
+        return A @ (tau, o.motion_forces(qd))
+
+    def sweep(q, qd, tau):
+        return robot.alg.forward_dynamics(q, qd, tau)
+
+    given = state.q, state.qd, state.qdd
+    assert_close(expression(*given), sweep(*given), 1000 * EPS)
+    shapes = [x.shape for x in given]
+    assert sum(trace(expression, shapes).ops[:3]) <= 1.02 * sum(trace(sweep, shapes).ops[:3])
+
+
+def test_operators_are_plain_python():
+    robot = ROBOTS["arm"]
+    o = Operators(robot.mechanism, robot.neutral())
+    assert not isinstance(o.H @ o.phi, np.ndarray)
+    assert {o.phi: 1}[Operators.phi.__get__(o)] == 1
