@@ -30,6 +30,8 @@ GENERIC = {
     "generalized_momentum": lambda r, s: (s.q, s.qd),
     "hybrid_dynamics": lambda r, s: (s.q, s.qd, s.qdd, s.qd),
     "disturbance_jacobian": lambda r, s: (s.q,),
+    "total_rates": lambda r, s: (s.q, s.qd),
+    "diagonal_dynamics": lambda r, s: (s.q, s.qd, s.qdd, s.f_ext),
     "integrate": lambda r, s: (s.q, s.qd),
     "tangent_rate": lambda r, s: (s.qd, s.qdd),
 }

@@ -14,6 +14,19 @@ Runge–Kutta–Munthe-Kaas of order 4, the classical tableau on u with q(t) = q
     q ← q ⊞ end h Σw,     q̇ ← q̇ + end h Σa                                                       (3)
 
 where u̇(u, v) is the rate of u at which q ⊞ u moves with velocity v.
+
+Implicit midpoint in total rates, solved by fixed-point iteration, a stage for each (start, end):
+
+    q½ = q ⊞ ½h v;   f = −C(q½, n),   ε at t + ½h, q½, v                                         (4)
+    (1 − ½h A) s = ν + ½h ε,   A = (f nᵀ − n fᵀ) / nᵀn                                           (5)
+    n ← s,   v ← joint rates of s at q½                                                          (6)
+    ν ← 2s − ν,   q ← q ⊞ h v,   q̇ ← joint rates of ν at q                                       (7)
+
+A is skew and A n = f, because C does no work: half the square of ν changes by h εᵀs and by nothing
+else, to rounding, after any number of iterations; at the fixed point n = s this is the midpoint
+rule.  (5) has a solution in closed form, A being of rank two.  In joint rates the rule is
+
+    v ← q̇ + ½h q̈(t + ½h, q ⊞ ½h v, v);   q ← q ⊞ h v,   q̇ ← 2v − q̇                              (8)
 """
 
 from __future__ import annotations
@@ -38,6 +51,22 @@ class System(Protocol):
 
     def rate(self, scale: Any, u: Any, v: Any) -> Any:
         """The rate of x, at x = scale · u, at which q ⊞ x moves with velocity v."""
+        ...
+
+    def total_rates(self, q: Any, qd: Any) -> Any:
+        """ν."""
+        ...
+
+    def joint_rates(self, q: Any, nu: Any) -> Any:
+        """q̇."""
+        ...
+
+    def coriolis(self, q: Any, nu: Any) -> Any:
+        """C of ν̇ + C = ε."""
+        ...
+
+    def working(self, t: Any, q: Any, qd: Any) -> Any:
+        """ε, gravity and losses included."""
         ...
 
 
@@ -73,6 +102,52 @@ def _rk4(
     return q, qd, (w, a, w_sum, a_sum)
 
 
+def _midpoint(
+    system: System, t: Any, h: Any, q: Any, qd: Any, memory: tuple[Any, ...], stage: Any
+) -> tuple[Any, Any, tuple[Any, ...]]:
+    n, v = memory
+    start, end = stage
+    nu = system.total_rates(q, qd)
+    n, v = start * nu + (1 - start) * n, start * qd + (1 - start) * v
+    middle = system.move(q, 0.5 * h, v)
+    f, eps = -system.coriolis(middle, n), system.working(t + 0.5 * h, middle, v)  # (4)
+    s = _turned(0.5 * h, n, f, nu + 0.5 * h * eps)
+    v = system.joint_rates(middle, s)  # (6)
+    q = system.move(q, end * h, v)
+    qd = end * system.joint_rates(q, 2 * s - nu) + (1 - end) * qd  # (7)
+    return q, qd, (s, v)
+
+
+def _turned(a: Any, n: Any, f: Any, b: Any) -> Any:
+    """s of (5): (1 − a A) s = b."""
+    nn, nf, ff = _dot(n, n), _dot(n, f), _dot(f, f)
+    a = a / (nn + _AT_REST)
+    nb, fb = _dot(n, b), _dot(f, b)
+    det = 1 + a * a * (nn * ff - nf * nf)
+    x = ((1 + a * nf) * nb - a * nn * fb) / det
+    y = ((1 - a * nf) * fb + a * ff * nb) / det
+    return b + a * (x * f - y * n)
+
+
+def _dot(a: Any, b: Any) -> Any:
+    return (a * b).sum(axis=-1, keepdims=True)
+
+
+def _joint_midpoint(
+    system: System, t: Any, h: Any, q: Any, qd: Any, memory: tuple[Any, ...], stage: Any
+) -> tuple[Any, Any, tuple[Any, ...]]:
+    start, end = stage
+    v = start * qd + (1 - start) * memory[0]
+    a = system.acceleration(t + 0.5 * h, system.move(q, 0.5 * h, v), v)
+    v = qd + 0.5 * h * a
+    return system.move(q, end * h, v), qd + end * h * a, (v,)  # (8)
+
+
+# what keeps n / nᵀn finite for a robot that does not move: twice the energy, in J
+_AT_REST = 1e-30
+# where a step turns the joints of an arm by 0.1 rad, so many leave 1e-12 of the rates to solve
+_ITERATIONS = ((1.0, 0.0), *((0.0, 0.0),) * 6, (0.0, 1.0))
+
 _TABLEAU = (
     (0.0, 1.0, 0.0, 0.0),
     (0.5, 2.0, 1.0, 0.0),
@@ -83,4 +158,6 @@ _TABLEAU = (
 METHODS = {
     "rk4": Integrator(_rk4, memory=4, stages=_TABLEAU),
     "semi_implicit_euler": Integrator(_semi_implicit_euler),
+    "implicit_midpoint": Integrator(_midpoint, memory=2, stages=_ITERATIONS),
+    "joint_midpoint": Integrator(_joint_midpoint, memory=1, stages=_ITERATIONS),
 }

@@ -75,6 +75,24 @@ class Traced:
         """As in `System`."""
         return algorithms.tangent_rate(self.mech, scale * u, v)
 
+    def total_rates(self, q: Any, qd: Any) -> Any:
+        """As in `System`."""
+        return algorithms.total_rates(self.form.mechanism, q, qd)
+
+    def joint_rates(self, q: Any, nu: Any) -> Any:
+        """As in `System`."""
+        return algorithms.joint_rates(self.form.mechanism, q, nu)
+
+    def coriolis(self, q: Any, nu: Any) -> Any:
+        """As in `System`."""
+        return algorithms.diagonal_coriolis(self.form.mechanism, q, nu)
+
+    def working(self, t: Any, q: Any, qd: Any) -> Any:
+        """As in `System`."""
+        mech, total = self.form.mechanism, self.force(t, q, qd) + self.losses(qd)
+        external = algorithms.working_forces(mech, q, total, self.f_ext)
+        return external + algorithms.working_gravity(mech, q)
+
 
 class Called:
     """The system on arrays of numbers, by the kernels of a robot."""
@@ -100,6 +118,23 @@ class Called:
     def rate(self, scale: Any, u: Any, v: Any) -> Any:
         """As in `System`."""
         return self.robot.tangent_rate(scale * u, v) if scale else v
+
+    def total_rates(self, q: Any, qd: Any) -> Any:
+        """As in `System`."""
+        return self.robot.total_rates(q, qd)
+
+    def joint_rates(self, q: Any, nu: Any) -> Any:
+        """As in `System`."""
+        return self.robot.joint_rates(q, nu)
+
+    def coriolis(self, q: Any, nu: Any) -> Any:
+        """As in `System`."""
+        return self.robot.diagonal_coriolis(q, nu)
+
+    def working(self, t: Any, q: Any, qd: Any) -> Any:
+        """As in `System`."""
+        total = self.force(t, q, qd) + self.losses(qd)
+        return self.robot.working_forces(q, total, self.f_ext) + self.robot.working_gravity(q)
 
 
 def traced_force(robot: Robot, force: Force, batch: bool) -> Program | str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Trajectory", "simulate"]
 
-Method = Literal["rk4", "semi_implicit_euler"]
+Method = Literal["rk4", "semi_implicit_euler", "implicit_midpoint", "joint_midpoint"]
 Force = ArrayLike | Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 
 
@@ -95,8 +95,10 @@ def simulate(
     taus: (steps, …, nv), one for each step and held during it; tau and taus add up.
     Joint damping and Coulomb friction of the mechanism act besides; joint limits do not.  f_ext
     acts throughout; constraints close loops.
-    method: "rk4", of fourth order on every joint, or "semi_implicit_euler", of first order, which
-    keeps the energy of conservative motions bounded.  every: of how many steps one is kept.
+    method: "rk4", of fourth order on every joint; "semi_implicit_euler", of first order, which
+    keeps the energy of conservative motions bounded; "implicit_midpoint", of second order in total
+    rates, whose kinetic energy changes by the work of the forces and by nothing else, to rounding;
+    "joint_midpoint", the same in joint rates.  every: of how many steps one is kept.
     compiled: None runs all steps in one kernel if tau can be traced, and else calls it, for the
     whole batch at once, in every step; True insists on the one, False on the other.
     """
@@ -128,6 +130,10 @@ class _Run:
         where = self.where = f"simulate {robot.name!r}"
         self.robot, self.constraints = robot, constraints
         self.method = check_choice(where, "method", method, tuple(METHODS))
+        if constraints and method == "implicit_midpoint":
+            raise ArgumentError(
+                f"{where}: total rates know no loop constraints; take method 'joint_midpoint'"
+            )
         duration = check_number(where, "duration", duration, above=0)
         self.dt = check_number(where, "dt", dt, above=0)
         self.steps = round(duration / self.dt)
