@@ -23,19 +23,19 @@ void double_pendulum(const double *q, const double *qd, const double *tau, doubl
 
 void double_pendulum(const double *q, const double *qd, const double *tau, double *qdd)
 {
-    const double s1 = sin(q[1]);
-    const double s2 = sin(q[0]);
-    const double c1 = cos(q[1]);
-    const double t1 = -10.0 * s2;
-    const double c2 = cos(q[0]);
-    const double t2 = 10.0 * c2 + qd[0] * qd[0];
-    const double t3 = c1 * t1 - s1 * t2;
-    const double t4 = -0.5 * t3;
-    const double t5 = tau[1] - t4;
-    const double t6 = qd[0] + qd[1];
-    const double t7 = c1 * (t3 + (t4 - tau[1])) + s1 * (s1 * t1 + c1 * t2 + 0.5 * (t6 * t6));
-    const double t8 = 1.0 / (0.5 + (0.5 + s1 * (0.5 * s1)));
-    const double t9 = t8 * (tau[0] - (5.0 * s2 + (t4 + t5 - t7)));
+    const double c1 = cos(q[0]);
+    const double s1 = sin(q[0]);
+    const double c2 = cos(q[1]);
+    const double s2 = sin(q[1]);
+    const double t1 = -10.0 * s1;
+    const double t2 = qd[0] + qd[1];
+    const double t3 = 10.0 * c1 + qd[0] * qd[0];
+    const double t4 = c2 * t1 - s2 * t3;
+    const double t5 = -0.5 * t4;
+    const double t6 = tau[1] - t5;
+    const double t7 = c2 * (t4 + (t5 - tau[1])) + s2 * (s2 * t1 + c2 * t3 + 0.5 * (t2 * t2));
+    const double t8 = 1.0 / (0.5 + (0.5 + s2 * (0.5 * s2)));
+    const double t9 = t8 * (tau[0] - (5.0 * s1 + (t5 + t6 - t7)));
     qdd[0] = t9;
-    qdd[1] = 2.0 * t5 - (t9 + c1 * t9);
+    qdd[1] = 2.0 * t6 - (t9 + c2 * t9);
 }

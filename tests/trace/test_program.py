@@ -11,7 +11,7 @@ from hinge.emit.interpret import interpret
 from hinge.trace.program import Program, trace
 from hinge.trace.rewrite import EVALUATE
 from hinge.trace.scalar import Graph
-from hinge.trace.schedule import depth_first, pieces
+from hinge.trace.schedule import depth_first, first_angles, ordered, pieces
 from mechanisms import ROBOTS, random_state
 
 
@@ -147,8 +147,9 @@ def test_pieces_hand_values_on(size):
     assert slots < stored / 2 if len(cuts) > 5 else slots <= stored
 
 
-def test_arguments_come_before_their_uses():
-    order = depth_first(PROGRAM.values)
+@pytest.mark.parametrize("in_order", [depth_first, ordered])
+def test_arguments_come_before_their_uses(in_order):
+    order = in_order(PROGRAM.values)
     place = {node.id: i for i, node in enumerate(order)}
     assert len(place) == len(order)
     needed = {n.id for n in PROGRAM.nodes if n.op not in ("const", "input")}
@@ -161,6 +162,29 @@ def test_values_are_made_when_they_are_needed():
     """Depth first: of many values that are written down first, few are waiting at a time."""
     program = trace(lambda x: np.sin(x) * x, [(300,)])
     assert pieces(program.values, 10)[1] <= 4
+
+
+def test_of_two_orders_the_one_with_less_waiting():
+    """Sweeps stay as they were written, results that need little in common are made one by one."""
+
+    def ids(in_order, program):
+        return [node.id for node in in_order(program.values)]
+
+    order = ids(ordered, PROGRAM)
+    assert order == sorted(order) != ids(depth_first, PROGRAM)
+    program = trace(lambda x: np.sin(x) * x, [(300,)])
+    assert ids(ordered, program) == ids(depth_first, program)
+
+
+def test_what_is_ready_is_not_made_again():
+    program = trace(lambda x: np.sin(x + 1) * x + np.cos(2 * np.sin(3 * x)), [(2,)])
+    angles = first_angles(program.nodes)
+    assert [node.op for node in angles] == ["add", "add", "mul", "mul"]
+    ready = {n.id for n in program.nodes if n.op == "sin"}
+    for order in (ordered(program.values, ready), depth_first(program.values, ready)):
+        assert sorted(node.op for node in order) == ["add"] * 2 + ["cos"] * 2 + ["mul"] * 4
+    (piece,), slots = pieces(program.values, ready=ready, slots=4)
+    assert slots == 4 and not piece.loads and not piece.stores
 
 
 def test_nothing_to_compute_is_no_piece():

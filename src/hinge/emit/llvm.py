@@ -15,9 +15,9 @@ from .layout import Layout
 from .llvm_body import Flavor, bodies, constants, parameters
 from .llvm_fast import fast_call
 from .llvm_loop import LoopLayout, loop_bodies
-from .llvm_math import declarations
+from .llvm_math import angles_loop, declarations
 from .llvm_scan import scan_parts
-from .llvm_tiles import finite_sum, sums, tiles
+from .llvm_tiles import row_sums, sums, tiles
 
 __all__ = ["MOST_FOR_SINGLE", "module_text"]
 
@@ -38,32 +38,39 @@ attributes #1 = { nounwind }
 
 
 def module_text(
-    program: Program | LoopProgram | Scan, lanes: int, scalar: str = "double", strict: bool = False
+    program: Program | LoopProgram | Scan,
+    lanes: int,
+    scalar: str = "double",
+    strict: bool = False,
+    fused: bool = False,
 ) -> str:
-    """The module: `run` for batches, `fast` for a single call from Python; a scan has `run` alone.
+    """The module: `run` for batches, `fast` for calls from Python; a scan has `run` alone.
 
     strict: a sample with an argument or a result that is not finite gets NaN in all of its results,
-    and a single call with one is handed on.
+    and a single call with one is handed on.  fused: the CPU has a·b + c as one operation.
     """
-    wide, one = Flavor(lanes, scalar), Flavor(1, scalar)
+    wide, one = Flavor(lanes, scalar, fused), Flavor(1, scalar, fused)
     if isinstance(program, Scan):
         layout, names, parts = scan_parts(program, wide, strict)
         return "\n".join([_HEADER, _index(layout), _all_bodies(layout, wide, names), *parts])
-    looped = isinstance(program, LoopProgram)
-    layout: Any = LoopLayout(program) if looped else Layout(program)
-    parts = [_HEADER, _index(layout), tiles(wide)]
-    slots = 0
-    for flavor in (wide, one):
-        text, names, slots = (loop_bodies if looped else bodies)(layout, flavor)
-        if flavor is one and not _fits_single_calls(program, slots, one):
-            break
-        parts += [declarations(flavor), text, _all_bodies(layout, flavor, names)]
-        if strict:
-            parts.append(sums(flavor))
-        if flavor is one:
-            parts.append(fast_call(layout, one, slots, strict))
+    layout: Any = LoopLayout(program) if isinstance(program, LoopProgram) else Layout(program)
+    text, slots = _evaluation(layout, wide, wide)
+    parts = [_HEADER, _index(layout), tiles(wide), angles_loop(wide), text]
+    if strict:
+        parts += [sums(wide), row_sums(wide)]
     parts += [_run(layout, wide, strict), _workspace(layout, wide, slots)]
+    if _fits_single_calls(program, slots, one):
+        text, slots = _evaluation(layout, one, wide)
+        parts += [text, fast_call(layout, one, wide, slots, strict)]
     return "\n".join(parts)
+
+
+def _evaluation(layout: Any, flavor: Flavor, wide: Flavor) -> tuple[str, int]:
+    """What evaluates values of one flavor, and how many workspace slots it wants."""
+    looped = isinstance(layout.program, LoopProgram)
+    made = loop_bodies(layout, flavor) if looped else bodies(layout, flavor, wide)
+    text, names, slots = made
+    return "\n".join([declarations(flavor), text, _all_bodies(layout, flavor, names)]), slots
 
 
 def _fits_single_calls(program: Program | LoopProgram, slots: int, f: Flavor) -> bool:
@@ -102,19 +109,20 @@ def _run(layout: Layout, f: Flavor, strict: bool) -> str:
     """
     head, packs, unpacks = _tile_steps(layout, f)
     names = [*(f"ptr %in{i}" for i in range(len(layout.program.inputs))), "ptr %out", "ptr %ws"]
-    if strict:
-        unpacks = _spoiling(layout, f) + unpacks
     newline = "\n"
+    spoil = newline.join(_spoiling(layout, f, unpacks)) if strict else "  br label %on"
     return f"""define void @run(ptr %arrays, ptr %strides, i64 %begin, i64 %end, ptr %scratch) #1 {{
 entry:
 {newline.join(head)}
   %some = icmp slt i64 %begin, %end
   br i1 %some, label %tile, label %done
 tile:
-  %b = phi i64 [ %begin, %entry ], [ %next, %tile ]
+  %b = phi i64 [ %begin, %entry ], [ %next, %on ]
 {newline.join(packs)}
   call void @all_{f.name}({", ".join(names)})
 {newline.join(unpacks)}
+{spoil}
+on:
   %next = add i64 %b, {f.lanes}
   %more = icmp slt i64 %next, %end
   br i1 %more, label %tile, label %done
@@ -127,7 +135,7 @@ done:
 def _tile_steps(layout: Layout, f: Flavor) -> tuple[list[str], list[str], list[str]]:
     """Lines before the loop, and in it before and after the bodies."""
     program = layout.program
-    head, packs, unpacks, offset, entry = [], [], [], 0, 0
+    head, packs, unpacks, offset, entry, gathered = [], [], [], 0, 0, f.word(0)
     for i, size in enumerate(program.input_sizes + program.output_sizes):
         head.append(f"  %pa{i} = getelementptr ptr, ptr %arrays, i64 {i}")
         head.append(f"  %a{i} = load ptr, ptr %pa{i}")
@@ -136,19 +144,31 @@ def _tile_steps(layout: Layout, f: Flavor) -> tuple[list[str], list[str], list[s
         rows = f"(ptr %a{i}, i64 %s{i}, i64 %b, i64 %end"
         if i < len(program.inputs):
             head.append(f"  %in{i} = getelementptr i8, ptr %scratch, i64 {offset * f.bytes}")
-            packs.append(f"  call void @pack_{f.name}{rows}, ptr %in{i}, i64 {size})")
+            call = f"@pack_{f.name}{rows}, ptr %in{i}, i64 {size}, {f.bits} {gathered})"
+            packs.append(f"  %gathered{i} = call {f.bits} {call}")
             offset += size
         else:
             index = f"ptr getelementptr (i32, ptr @index, i64 {entry})"
-            unpacks.append(f"  call void @unpack_{f.name}{rows}, ptr %out, i64 {size}, {index})")
+            call = f"@unpack_{f.name}{rows}, ptr %out, i64 {size}, {index}, {f.bits} {gathered})"
+            unpacks.append(f"  %gathered{i} = call {f.bits} {call}")
             entry += size
+        gathered = f"%gathered{i}"
     head.append(f"  %out = getelementptr i8, ptr %scratch, i64 {offset * f.bytes}")
     head.append(f"  %ws = getelementptr i8, ptr %scratch, i64 {(offset + layout.size) * f.bytes}")
-    return head + constants(layout, f), packs, unpacks
+    return head + constants(layout, f, "const"), packs, unpacks
 
 
-def _spoiling(layout: Layout, f: Flavor) -> list[str]:
-    """Calls that make every result NaN if an argument or result of the sample is not finite."""
-    lines, total = finite_sum(layout, f)
-    lines.append(f"  call void @add_{f.name}(ptr %out, i64 {layout.varying}, {f.type} {total})")
-    return lines + constants(layout, f, total)
+def _spoiling(layout: Layout, f: Flavor, unpacks: list[str]) -> list[str]:
+    """Should a sample have a number that is not finite: all its results NaN, written again."""
+    arrays = len(layout.program.inputs) + len(layout.program.outputs)
+    total = f"%gathered{arrays - 1}" if arrays else f.word(0)
+    lines = [
+        f"  %bad = call i1 @spoilt_{f.name}({f.bits} {total})",
+        "  br i1 %bad, label %spoil, label %on, !prof !0",
+        "spoil:",
+        f"  %nan = bitcast {f.bits} {total} to {f.type}",
+        f"  call void @add_{f.name}(ptr %out, i64 {layout.varying}, {f.type} %nan)",
+        *constants(layout, f, "spoilt", "%nan"),
+    ]
+    lines += [line.replace("%gathered", "%again_gathered", 1) for line in unpacks]
+    return [*lines, *constants(layout, f, "again"), "  br label %on"]

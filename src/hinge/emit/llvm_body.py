@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..trace.program import Program
-from ..trace.scalar import Node
-from ..trace.schedule import Piece, pieces
+from ..trace.scalar import Node, reachable
+from ..trace.schedule import Piece, first_angles, pieces
 from .layout import Layout
 from .llvm_math import sincos_text
 
@@ -27,10 +27,11 @@ _BINARY = {"add": "fadd contract", "sub": "fsub contract", "mul": "fmul contract
 
 @dataclass(frozen=True)
 class Flavor:
-    """What one value is: so many lanes of double or float."""
+    """What one value is: so many lanes of double or float; fused: a·b + c is one operation."""
 
     lanes: int
     scalar: str = "double"
+    fused: bool = False
 
     @property
     def type(self) -> str:
@@ -82,15 +83,37 @@ def number_text(x: float, scalar: str) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', x))[0]:016X}"
 
 
-def bodies(layout: Layout, flavor: Flavor) -> tuple[str, list[str], int]:
-    """The text of the bodies, their names in order, and the number of workspace slots."""
-    cuts, slots = pieces(layout.program.values)
-    cuts = cuts or [Piece((), {}, {})]
-    names = [f"body{i}_{flavor.name}" for i in range(len(cuts))]
-    texts = [
-        PieceBody(layout, flavor, piece).text(name) for piece, name in zip(cuts, names, strict=True)
-    ]
+def bodies(layout: Layout, flavor: Flavor, wide: Flavor) -> tuple[str, list[str], int]:
+    """The text of the bodies, their names in order, and the number of workspace slots.
+
+    Sines and cosines of angles that are known at the start come first, in a loop over vectors: one
+    for each angle of many samples, or one for many angles of a single sample.
+    """
+    program = layout.program
+    angles = first_angles(program.nodes)
+    vectors = -(-len(angles) * flavor.lanes // wide.lanes)
+    room = vectors * wide.lanes // flavor.lanes
+    place = {angle.id: i for i, angle in enumerate(angles)}
+    ready = {
+        node.id: place[node.args[0].id] + (room if node.op == "cos" else 0)
+        for node in program.nodes
+        if node.op in ("sin", "cos") and node.args[0].id in place
+    }
+    cuts, slots = pieces(program.values, ready=ready, slots=2 * room)
+    names, texts = [], []
+    if angles:
+        names.append(f"first_{flavor.name}")
+        call = f"  call void @angles_{wide.name}(ptr %ws, i64 {vectors})"
+        texts.append(
+            PieceBody(layout, flavor, _NOTHING, {}).angles_text(names[0], angles, room, call)
+        )
+    for i, piece in enumerate(cuts or [_NOTHING]):
+        names.append(f"body{i}_{flavor.name}")
+        texts.append(PieceBody(layout, flavor, piece, ready).text(names[-1], i == 0))
     return "\n".join(texts), names, slots
+
+
+_NOTHING = Piece((), {}, {})
 
 
 def parameters(program: Program) -> str:
@@ -99,17 +122,16 @@ def parameters(program: Program) -> str:
     return ", ".join([*inputs, "ptr noalias %out", "ptr noalias %ws"])
 
 
-def constants(layout: Layout, f: Flavor, plus: str | None = None) -> list[str]:
+def constants(layout: Layout, f: Flavor, name: str, plus: str | None = None) -> list[str]:
     """Lines that store the values which are constants, with something added if it is asked for."""
     lines = []
     for i in range(layout.varying, layout.size):
         value = f.const(layout.values[i].value)
-        name = f"%{'const' if plus is None else 'again'}{i}"
         if plus is not None:
-            lines.append(f"  {name} = fadd {f.type} {value}, {plus}")
-            value = name
-        lines.append(f"  {name}_p = getelementptr {f.type}, ptr %out, i64 {i}")
-        lines.append(f"  store {f.type} {value}, ptr {name}_p")
+            lines.append(f"  %{name}{i}_sum = fadd {f.type} {value}, {plus}")
+            value = f"%{name}{i}_sum"
+        lines.append(f"  %{name}{i} = getelementptr {f.type}, ptr %out, i64 {i}")
+        lines.append(f"  store {f.type} {value}, ptr %{name}{i}")
     return lines
 
 
@@ -217,39 +239,54 @@ class Body(ABC):
 
 
 class PieceBody(Body):
-    """The text of one piece, line by line."""
+    """The text of one piece, line by line; ready: slots of the sines and cosines made before."""
 
-    def __init__(self, layout: Layout, flavor: Flavor, piece: Piece) -> None:
-        self.layout, self.flavor, self.piece = layout, flavor, piece
+    def __init__(
+        self, layout: Layout, flavor: Flavor, piece: Piece, ready: Mapping[int, int]
+    ) -> None:
+        self.layout, self.flavor, self.piece, self.ready = layout, flavor, piece, ready
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
         self.fresh = 0
         self.where = _addresses(layout.program.input_sizes)
         self.angles = self.angles_of(piece.nodes)
 
-    def text(self, name: str) -> str:
+    def text(self, name: str, first: bool) -> str:
         """The function of that name."""
-        for id, slot in self.piece.loads.items():
-            self.names[id] = self.load("%ws", slot)
         for node in self.piece.nodes:
             self.operation(node)
             if node.id in self.piece.stores:
                 self.store(node, "%ws", self.piece.stores[node.id])
             if node.id in self.layout.place:
                 self.store(node, "%out", self.layout.place[node.id])
-        if name.startswith("body0_"):
-            # arguments that are results as they are belong to no piece
+        if first:
+            # what is a result as it is belongs to no piece
             for i, node in enumerate(self.layout.values):
-                if node.op == "input":
+                if node.op == "input" or node.id in self.ready:
                     self.store(node, "%out", i)
-        body = "\n".join(self.lines)
-        return (
-            f"define internal void @{name}({parameters(self.layout.program)}) #0 {{\nentry:\n"
-            f"{body}\n  ret void\n}}\n"
-        )
+        return self.function(name)
+
+    def angles_text(self, name: str, angles: list[Node], room: int, call: str) -> str:
+        """The function that puts angles, and zeros for the rest of the room, where `call` wants."""
+        for node in reachable(angles):
+            if node.op not in ("const", "input"):
+                self.operation(node)
+        zero = angles[0].graph.const(0.0)
+        for i, angle in enumerate(angles + [zero] * (room - len(angles))):
+            self.store(angle, "%ws", i)
+        self.lines.append(call)
+        return self.function(name)
+
+    def function(self, name: str) -> str:
+        """The lines as a function."""
+        body, signature = "\n".join(self.lines), parameters(self.layout.program)
+        return f"define internal void @{name}({signature}) #0 {{\nentry:\n{body}\n  ret void\n}}\n"
 
     def fetch(self, node: Node) -> str:
-        """Load an input from its argument."""
+        """Load an input from its argument, what was made before from its slot."""
+        slot = self.piece.loads.get(node.id, self.ready.get(node.id))
+        if slot is not None:
+            return self.load("%ws", slot)
         array, index = self.where[node.value]
         return self.load(f"%in{array}", index)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from .layout import Layout
 from .llvm_body import Flavor, constants
 from .llvm_python import helpers
-from .llvm_tiles import finite_sum
+from .llvm_tiles import finite
 
 __all__ = ["fast_call"]
 
@@ -23,16 +23,16 @@ _TYPE, _DATA, _ND, _DIMENSIONS, _DESCR, _FLAGS = 8, 16, 24, 32, 56, 64
 _READABLE, _WRITEABLE = 0x101, 0x501
 
 
-def fast_call(layout: Layout, f: Flavor, slots: int, strict: bool) -> str:
+def fast_call(layout: Layout, f: Flavor, wide: Flavor, slots: int, strict: bool) -> str:
     """The text of `fast`; strict: numbers that are not finite are the slow way's business."""
-    return helpers(f) + _Fast(layout, f).text(slots, strict)
+    return helpers(f) + _Fast(layout, f, wide).text(slots, strict)
 
 
 class _Fast:
     """The function line by line; `need` leaves for the slow way."""
 
-    def __init__(self, layout: Layout, f: Flavor) -> None:
-        self.layout, self.f, self.program = layout, f, layout.program
+    def __init__(self, layout: Layout, f: Flavor, wide: Flavor) -> None:
+        self.layout, self.f, self.wide, self.program = layout, f, wide, layout.program
         self.lines: list[str] = []
         self.fresh = 0
 
@@ -164,13 +164,13 @@ slow:
     def single(self, strict: bool) -> None:
         """The scalar body, then the results, so that a failure leaves them alone."""
         layout, program, f = self.layout, self.program, self.f
-        self.lines += constants(layout, f)
+        self.lines += constants(layout, f, "const")
         arguments = [*(f"ptr %in{i}" for i in range(len(program.inputs))), "ptr %out", "ptr %ws"]
         self.put(f"call void @all_{f.name}({', '.join(arguments)})")
         if strict:
-            more, total = finite_sum(layout, f)
+            more, truth = finite(layout, self.wide)
             self.lines += more
-            self.need(self.let(f"fcmp ord {f.type} {total}, {f.const(0.0)}"))
+            self.need(truth)
         made, entry = self.results("one", None), 0
         for array, size in zip(made, program.output_sizes, strict=True):
             index = f"ptr getelementptr (i32, ptr @index, i64 {entry})"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..trace.scan import Scan
 from .layout import Layout
 from .llvm_body import Flavor, bodies, constants, number_text
-from .llvm_math import declarations
+from .llvm_math import angles_loop, declarations
 from .llvm_tiles import finite_sum, sums, tiles
 
 __all__ = ["scan_parts"]
@@ -22,8 +22,9 @@ def scan_parts(scan: Scan, f: Flavor, strict: bool) -> tuple[Layout, list[str], 
     strict: a sample with an argument or a state that is not finite is NaN from the next record on.
     """
     layout = Layout(scan.step)
-    text, names, slots = bodies(layout, f)
-    parts = [declarations(f), text, tiles(f) if f.lanes > 1 else _rows_alone(f), _moves(f)]
+    text, names, slots = bodies(layout, f, f)
+    rows = tiles(f) if f.lanes > 1 else _rows_alone(f)
+    parts = [declarations(f), angles_loop(f), text, rows, _moves(f)]
     parts += [_table(scan, f), sums(f)] if strict else [_table(scan, f)]
     loop = _Loop(scan, layout, f, strict)
     size = f"define i64 @workspace() #1 {{\n  ret i64 {(loop.scratch + slots) * f.bytes}\n}}\n"
@@ -36,19 +37,19 @@ def _table(scan: Scan, f: Flavor) -> str:
 
 
 def _rows_alone(f: Flavor) -> str:
-    """`pack` and `unpack` of one sample."""
+    """`pack` and `unpack` of one sample; what they gather is not used here."""
     head = "ptr %base, i64 %stride, i64 %b, i64 %end, ptr %tile, i64 %n"
     lines = [
-        f"define internal void @pack_{f.name}({head}) #1 {{",
+        f"define internal {f.bits} @pack_{f.name}({head}, {f.bits} %start) #1 {{",
         "  %o = mul i64 %b, %stride",
         "  %row = getelementptr i8, ptr %base, i64 %o",
         f"  call void @splat_{f.name}(ptr %row, ptr %tile, i64 %n)",
-        "  ret void\n}",
-        f"define internal void @unpack_{f.name}({head}, ptr %index) #1 {{",
+        f"  ret {f.bits} %start\n}}",
+        f"define internal {f.bits} @unpack_{f.name}({head}, ptr %index, {f.bits} %start) #1 {{",
         "  %o = mul i64 %b, %stride",
         "  %row = getelementptr i8, ptr %base, i64 %o",
         f"  call void @take_{f.name}(ptr %tile, ptr %index, ptr %row, i64 %n)",
-        "  ret void\n}",
+        f"  ret {f.bits} %start\n}}",
     ]
     return "\n".join(lines)
 
@@ -77,15 +78,16 @@ def _moves(f: Flavor) -> str:
         f"  %q = getelementptr {t}, ptr %to, i64 %j",
         f"  store {t} %v, ptr %q",
     ]
+    rows = "ptr %a, i64 %s, i64 %b, i64 %end, ptr %to, i64 %n"
     fetch = f"""
-define internal void @fetch_{f.name}(ptr %a, i64 %s, i64 %b, i64 %end, ptr %to, i64 %n) #1 {{
+define internal void @fetch_{f.name}({rows}) #1 {{
   %same = icmp eq i64 %s, 0
   br i1 %same, label %one, label %many
 one:
   call void @splat_{f.name}(ptr %a, ptr %to, i64 %n)
   ret void
 many:
-  call void @pack_{f.name}(ptr %a, i64 %s, i64 %b, i64 %end, ptr %to, i64 %n)
+  %packed = call {f.bits} @pack_{f.name}({rows}, {f.bits} {f.word(0)})
   ret void
 }}"""
     return (
@@ -275,17 +277,17 @@ next:
             return ["  %new = getelementptr i8, ptr %out, i64 0"]
         first = "ptr @index"
         call = f"call void @take_{self.f.name}(ptr %out, {first}, ptr %other, i64 {self.together})"
-        lines = [*constants(self.layout, self.f), f"  {call}"]
+        lines = [*constants(self.layout, self.f, "const"), f"  {call}"]
         return [*lines, "  %new = getelementptr i8, ptr %other, i64 0"]
 
     def recorded(self) -> list[str]:
         """What a record takes."""
         f, layout = self.f, self.layout
-        lines = constants(layout, f) if self.in_place else []
+        lines = constants(layout, f, "const") if self.in_place else []
         if self.strict:
             more, total = finite_sum(layout, f)
             call = f"call void @add_{f.name}(ptr %out, i64 {layout.varying}, {f.type} {total})"
-            lines += [*more, f"  {call}", *constants(layout, f, total)]
+            lines += [*more, f"  {call}", *constants(layout, f, "again", total)]
             if not self.in_place:
                 places = f"ptr %out, ptr @index, ptr %new, i64 {self.together}"
                 lines.append(f"  call void @take_{f.name}({places})")
@@ -298,6 +300,7 @@ next:
 
     def unpacked(self, result: int, base: str, array: int) -> str:
         """A result of the tile into rows of an array."""
-        rows = f"ptr {base}, i64 %s{array}, i64 %b, i64 %end, ptr %out"
-        size = self.scan.step.output_sizes[result]
-        return f"  call void @unpack_{self.f.name}({rows}, i64 {size}, {self.entries[result]})"
+        f, size = self.f, self.scan.step.output_sizes[result]
+        rows = f"ptr {base}, i64 %s{array}, i64 %b, i64 %end, ptr %out, i64 {size}"
+        given = f"{rows}, {self.entries[result]}, {f.bits} {f.word(0)}"
+        return f"  %unpacked{array} = call {f.bits} @unpack_{f.name}({given})"

@@ -9,12 +9,31 @@ from __future__ import annotations
 from .layout import Layout
 from .llvm_body import Flavor
 
-__all__ = ["finite_sum", "sums", "tiles"]
+__all__ = ["finite", "finite_sum", "row_sums", "sums", "tiles"]
 
 
 def tiles(f: Flavor) -> str:
-    """`pack`, `unpack` and the transposition they share."""
+    """`pack`, `unpack` and the transposition they share.
+
+    Both also gather the bits of x − x over all that passes: 0 only where all is finite.
+    """
     return "\n".join([_pack(f), _unpack(f), _transpose(f)])
+
+
+def finite(layout: Layout, f: Flavor) -> tuple[list[str], str]:
+    """Lines that tell of one sample, its numbers next to each other, whether all are finite.
+
+    They gather the bits of x − x over all arguments and values, so many lanes at a time.
+    """
+    arrays = [(f"in{i}", size) for i, size in enumerate(layout.program.input_sizes)]
+    lines, total = [], f.word(0)
+    for name, size in [*arrays, ("out", layout.varying)]:
+        call = f"call {f.bits} @gather_row_{f.name}(ptr %{name}, i64 {size}, {f.bits} {total})"
+        lines.append(f"  %total_{name} = {call}")
+        total = f"%total_{name}"
+    lines.append(f"  %total = call i1 @spoilt_{f.name}({f.bits} {total})")
+    lines.append("  %finite = xor i1 %total, true")
+    return lines, "%finite"
 
 
 def finite_sum(layout: Layout, f: Flavor) -> tuple[list[str], str]:
@@ -74,6 +93,60 @@ done:
 """
 
 
+def row_sums(f: Flavor) -> str:
+    """Whether any bits are set, and the bits of x − x of n numbers gathered, many at a time."""
+    t, bits, word, n = f.type, f.bits, f.bytes // f.lanes, f.lanes
+    load = f"call {t} @llvm.masked.load.{f.suffix}.p0(ptr %p, i32 {word}, {f.truth} %mask, {t}"
+    return f"""define internal i1 @spoilt_{f.name}({bits} %b) alwaysinline #1 {{
+  %some = icmp ne {bits} %b, {f.word(0)}
+  %any = call i1 @llvm.vector.reduce.or.v{n}i1({f.truth} %some)
+  ret i1 %any
+}}
+define internal {bits} @gather_row_{f.name}(ptr %x, i64 %n, {bits} %start) #1 {{
+entry:
+  br label %head
+head:
+  %j = phi i64 [ 0, %entry ], [ %jn, %more ]
+  %s = phi {bits} [ %start, %entry ], [ %sn, %more ]
+  %rest = sub i64 %n, %j
+  %some = icmp sgt i64 %rest, 0
+  br i1 %some, label %more, label %done
+more:
+{_mask(f)}
+  %p = getelementptr {f.scalar}, ptr %x, i64 %j
+  %v = {load} zeroinitializer)
+  %z = fsub {t} %v, %v
+  %b = bitcast {t} %z to {bits}
+  %sn = or {bits} %s, %b
+  %jn = add i64 %j, {n}
+  br label %head
+done:
+  ret {bits} %s
+}}
+"""
+
+
+def _mask(f: Flavor) -> str:
+    """Lines that name the mask of the first `rest` lanes."""
+    n = f.lanes
+    steps = ", ".join(f"i64 {k}" for k in range(n))
+    return f"""  %r0_ = insertelement <{n} x i64> poison, i64 %rest, i32 0
+  %rs = shufflevector <{n} x i64> %r0_, <{n} x i64> poison, <{n} x i32> zeroinitializer
+  %mask = icmp slt <{n} x i64> <{steps}>, %rs"""
+
+
+def _gathered(f: Flavor, start: str, source: str, target: str) -> list[str]:
+    """Lines that add the bits of x − x of a block of vectors to those gathered so far."""
+    lines = []
+    for k in range(f.lanes):
+        lines.append(f"  %{target}_z{k} = fsub {f.type} %{source}{k}, %{source}{k}")
+        lines.append(f"  %{target}_b{k} = bitcast {f.type} %{target}_z{k} to {f.bits}")
+        name = f"%{target}" if k == f.lanes - 1 else f"%{target}_s{k}"
+        lines.append(f"  {name} = or {f.bits} {start}, %{target}_b{k}")
+        start = name
+    return lines
+
+
 def _rows(f: Flavor) -> str:
     """The address of every sample of a tile, those past the end clamped to the last."""
     lines = ["  %last = sub i64 %end, 1"]
@@ -91,6 +164,7 @@ def _pack(f: Flavor) -> str:
     full = [f"  %p{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
     full += [f"  %r{l} = load {t}, ptr %p{l}, align {word}" for l in range(n)]
     full += _call_transpose(f, "r", "t")
+    full += _gathered(f, "%s", "t", "sn")
     for k in range(n):
         full.append(f"  %q{k} = getelementptr {t}, ptr %tile0, i64 {k}")
         full.append(f"  store {t} %t{k}, ptr %q{k}, align {f.bytes}")
@@ -100,11 +174,11 @@ def _pack(f: Flavor) -> str:
         f"  %mr{l} = {call} %mp{l}, i32 {word}, {f.truth} %mask, {t} zeroinitializer)"
         for l in range(n)
     ]
-    masked += _call_transpose(f, "mr", "mt")
+    masked += _call_transpose(f, "mr", "mt") + _gathered(f, "%s", "mt", "sm")
     blocks = []
     for k in range(n):
         blocks.append(f"  %left{k} = icmp slt i64 {k}, %rest")
-        blocks.append(f"  br i1 %left{k}, label %put{k}, label %done\nput{k}:")
+        blocks.append(f"  br i1 %left{k}, label %put{k}, label %leave\nput{k}:")
         blocks.append(f"  %mq{k} = getelementptr {t}, ptr %tile0, i64 {k}")
         blocks.append(f"  store {t} %mt{k}, ptr %mq{k}, align {f.bytes}")
     return _loop(f, "pack", full, [*masked, *blocks])
@@ -116,7 +190,7 @@ def _unpack(f: Flavor) -> str:
     full = []
     for k in range(n):
         full += _indexed(f, k, f"%jk{k}", "", [f"  %jk{k} = add i64 %j, {k}"])
-    full += _call_transpose(f, "t", "r")
+    full += _call_transpose(f, "t", "r") + _gathered(f, "%s", "t", "sn")
     full += [f"  %p{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
     full += [f"  store {t} %r{l}, ptr %p{l}, align {word}" for l in range(n)]
     masked = []
@@ -126,7 +200,7 @@ def _unpack(f: Flavor) -> str:
         choose.append(f"  %k{k} = select i1 %left{k}, i64 {k}, i64 0")
         choose.append(f"  %mjk{k} = add i64 %j, %k{k}")
         masked += _indexed(f, k, f"%mjk{k}", "m", choose)
-    masked += _call_transpose(f, "mt", "mr")
+    masked += _call_transpose(f, "mt", "mr") + _gathered(f, "%s", "mt", "sm")
     masked += [f"  %mp{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
     call = f"call void @llvm.masked.store.{f.suffix}.p0({t}"
     masked += [f"  {call} %mr{l}, ptr %mp{l}, i32 {word}, {f.truth} %mask)" for l in range(n)]
@@ -147,15 +221,15 @@ def _indexed(f: Flavor, k: int, entry: str, prefix: str, before: list[str]) -> l
 
 def _loop(f: Flavor, name: str, full: list[str], masked: list[str], extra: str = "") -> str:
     """A function over blocks of entries: whole ones in a loop, then the rest under a mask."""
-    n, newline = f.lanes, "\n"
+    n, newline, bits = f.lanes, "\n", f.bits
     signature = "ptr %base, i64 %stride, i64 %b, i64 %end, ptr noalias %tile, i64 %n" + extra
-    steps = ", ".join(f"i64 {k}" for k in range(n))
-    return f"""define internal void @{name}_{f.name}({signature}) noinline #1 {{
+    return f"""define internal {bits} @{name}_{f.name}({signature}, {bits} %start) noinline #1 {{
 entry:
 {_rows(f)}
   br label %head
 head:
   %j = phi i64 [ 0, %entry ], [ %jn, %full ]
+  %s = phi {bits} [ %start, %entry ], [ %sn, %full ]
   %tile0 = getelementptr {f.type}, ptr %tile, i64 %j
   %jn = add i64 %j, {n}
   %whole = icmp sle i64 %jn, %n
@@ -168,13 +242,13 @@ part:
   %any = icmp sgt i64 %rest, 0
   br i1 %any, label %mask_it, label %done
 mask_it:
-  %r0_ = insertelement <{n} x i64> poison, i64 %rest, i32 0
-  %rs = shufflevector <{n} x i64> %r0_, <{n} x i64> poison, <{n} x i32> zeroinitializer
-  %mask = icmp slt <{n} x i64> <{steps}>, %rs
+{_mask(f)}
 {newline.join(masked)}
-  br label %done
+  br label %leave
+leave:
+  ret {bits} %sm
 done:
-  ret void
+  ret {bits} %s
 }}
 """
 

@@ -58,7 +58,7 @@ def build(
     """Compile, and keep the result."""
     from ..emit.llvm import module_text
 
-    text = module_text(program, target.lanes(scalar), scalar, strict)
+    text = module_text(program, target.lanes(scalar), scalar, strict, target.fused)
     several = program.form is not None
     code = compile_text(text, target)
     artifact = Artifact(program.inputs, program.outputs, several, program.ops, code)

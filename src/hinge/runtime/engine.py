@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import importlib
+import platform
 import sys
 import sysconfig
 from collections.abc import Callable
@@ -35,6 +36,11 @@ class Target:
     def lanes(self, scalar: str) -> int:
         """How many numbers are worked on at once."""
         return self.vector_bits // (64 if scalar == "double" else 32)
+
+    @property
+    def fused(self) -> bool:
+        """Whether it multiplies and adds in one operation."""
+        return "+fma" in self.features.split(",") or platform.machine() in ("aarch64", "arm64")
 
 
 @lru_cache(maxsize=1)

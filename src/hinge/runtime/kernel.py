@@ -96,8 +96,8 @@ class Kernel:
         if kind == "llvm":
             from ..emit.llvm import module_text
 
-            lanes = self.target.lanes(self._scalar)
-            return module_text(self.program, lanes, self._scalar, self._strict)
+            lanes, fused = self.target.lanes(self._scalar), self.target.fused
+            return module_text(self.program, lanes, self._scalar, self._strict, fused)
         if kind == "c" and not isinstance(self.program, Program):
             raise ArgumentError(
                 f"{self.name}: it loops over many bodies; C is straight-line code only"

@@ -75,7 +75,8 @@ class Rollout:
         from ..emit.llvm import module_text
 
         scalar = _SCALARS[self.dtype]
-        return module_text(self.scan, self.target.lanes(scalar), scalar, self._strict)
+        lanes, fused = self.target.lanes(scalar), self.target.fused
+        return module_text(self.scan, lanes, scalar, self._strict, fused)
 
     def __call__(self, *arrays: Any, steps: int | None = None, every: int = 1) -> Any:
         """Run; steps: how many, if there are no inputs to tell."""
