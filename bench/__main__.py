@@ -27,8 +27,9 @@ from .peers import cores
 from .report import show, write
 from .results import Results, environment
 from .robots import CASES, Case, make
+from .rollouts import ROBOTS, rollouts
 
-SECTIONS = ("batch", "threads", "single", "compile", "import")
+SECTIONS = ("batch", "threads", "single", "rollout", "compile", "import")
 _QUICK_ROBOTS = ("panda", "talos", "chain8", "chain32")
 
 
@@ -107,6 +108,11 @@ def _run(plan: Plan, results: Results) -> Iterator[str]:
         yield from _contests(plan, results, make(name))
         # the workspaces of large models are gigabytes
         gc.collect()
+    if "rollout" in plan.sections:
+        for name in (n for n in plan.robots if n in ROBOTS):
+            for row in rollouts(make(name), plan.settings):
+                results.rows.append(row)
+                yield f"rollouts of {name}, batch {row.batch}"
     if "threads" in plan.sections and cores() > 1:
         yield from _scaling(plan, results)
 

@@ -15,6 +15,7 @@ from .measure import BATCH, TOLERANCE, Row
 from .peers import cores
 from .results import Results, targets
 from .robots import make
+from .rollouts import STEPS
 
 __all__ = ["show", "write"]
 
@@ -98,6 +99,7 @@ def _tables(results: Results) -> list[Table]:
         _contest(results, "one thread", "Chains, batches on one thread", robots=False),
         _contest(results, "all threads", f"Batches on all {cores()} cores"),
         _contest(results, "single", "One state, one call from Python"),
+        _contest(results, "rollout", f"Rollouts of {STEPS} steps, per step and sample, one thread"),
         _scaling(results),
         _first_calls(results),
         _imports(results),
@@ -185,7 +187,7 @@ def _statements(results: Results) -> str:
     """Every statement that was timed, once."""
     lines: dict[str, None] = {}
     for row in results.rows:
-        how = "one call" if row.kind == "single" else "batch"
+        how = {"single": "one call", "rollout": "rollout"}.get(row.kind, "batch")
         for name, statement in row.statements.items():
             lines[f"- {row.quantity.replace('_', ' ')}, {how}, {name}: `{statement}`"] = None
     return "\n".join(sorted(lines)) + "\n"
@@ -204,6 +206,9 @@ def _notes(results: Results) -> list[str]:
         "with the cube of nv, so that it is left out where memory does not suffice.",
         "mujoco runs without contacts and constraints. A batch of forward dynamics is a rollout "
         "of one Euler step; it has no batch of the others.",
+        "Rollouts: pin is a loop in Python over aba and integrate, mujoco its own rollout; their "
+        "batches are loops over samples, of which a few are timed. hinge keeps every tenth state "
+        "of a batch.",
         "casadi runs hinge's generic code as SX, generated as C, gcc -O3 -march=native, with its "
         "arrays bound beforehand; batches are its map.",
         "frax runs with the settings that it recommends, on one thread, compiled by JAX, with its "
