@@ -94,10 +94,10 @@ def test_cache_tells_and_clears(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sys, "platform", "linux")
     cache.store("key", b"x" * 3_000_000)
     assert main(["cache", "info"]) == 0
-    assert capsys.readouterr().out == f"{tmp_path / 'hinge'}: 1 kernels, 3.0 MB\n"
+    assert capsys.readouterr().out == f"{tmp_path / 'hinge'}: 1 kernels, 3.0 of at most 500 MB\n"
     assert main(["cache", "clear"]) == 0
     assert capsys.readouterr().out.endswith(": 1 kernels deleted\n") and cache.load("key") is None
-    assert main(["cache", "info"]) == 0 and ": 0 kernels, 0.0 MB" in capsys.readouterr().out
+    assert main(["cache", "info"]) == 0 and ": 0 kernels, 0.0 of at most" in capsys.readouterr().out
     (tmp_path / "hinge").chmod(0o777)
     for action in ("info", "clear"):
         assert main(["cache", action]) == 0

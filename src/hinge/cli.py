@@ -113,7 +113,7 @@ def _cache(console: Console, action: str) -> None:
     if place is None:
         text = "no cache: there is no folder that this user alone can write"
     elif action == "info":
-        text = f"{place}: {count} kernels, {size / 1e6:.1f} MB"
+        text = f"{place}: {count} kernels, {size / 1e6:.1f} of at most {cache.LIMIT / 1e6:.0f} MB"
     else:
         text = f"{place}: {cache.clear()} kernels deleted"
     console.print(text, markup=False, highlight=False, soft_wrap=True)

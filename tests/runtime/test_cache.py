@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +180,66 @@ def test_info_and_clear(place):
     head = (place / "b").stat().st_size
     assert cache.info() == (place, 2, 5 + 2 * head)
     assert cache.clear() == 2 and cache.info() == (place, 0, 0)
+
+
+def test_what_was_not_used_for_longest_is_dropped(place, monkeypatch):
+    for i in range(10):
+        cache.store(f"key{i}", bytes(1000))
+        os.utime(place / f"key{i}", (1000 + i, 1000 + i))
+    size = (place / "key0").stat().st_size
+    monkeypatch.setattr(cache, "LIMIT", 10 * size)
+    # a look at one of the oldest makes it one of the newest
+    assert cache.load("key1") == bytes(1000)
+    cache.store("key10", bytes(1000))
+    left = {f.name for f in place.iterdir()}
+    assert left == {"key1", "key10", *(f"key{i}" for i in range(4, 10))}
+    assert cache.info()[1:] == (8, 8 * size)
+    # below the limit nothing goes
+    cache.store("key11", bytes(1000))
+    cache.store("key12", bytes(1000))
+    assert cache.info()[1] == 10
+
+
+def test_files_that_were_never_finished_are_dropped(place):
+    cache.store("key", b"code")
+    for name, age in ((".new-lost", 1e6), (".new-now", 10)):
+        (place / name).write_bytes(b"half")
+        os.utime(place / name, (time.time() - age,) * 2)
+    cache.store("other", b"code")
+    assert {f.name for f in place.iterdir()} == {"key", "other", ".new-now"}
+
+
+def test_others_may_tidy_up_at_the_same_time(place, monkeypatch):
+    """Files that go while they are looked at or dropped are no problem; nor is a stubborn one."""
+    for i in range(5):
+        cache.store(f"key{i}", bytes(1000))
+    listed = cache._files(place)
+    monkeypatch.setattr(cache, "_files", lambda _: [*listed, place / "gone"])
+    monkeypatch.setattr(cache, "LIMIT", 2000)
+    real = Path.unlink
+
+    def unlink(self, missing_ok=False):
+        if self.name == "key0":
+            raise PermissionError("in use")
+        if self.name == "key1":
+            real(self)
+        real(self, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    cache.store("key5", b"")
+    assert cache.load("key5") == b"" and (place / "key0").exists()
+    assert not (place / "key1").exists() and cache.info()[0] == place
+
+
+def test_a_use_that_cannot_be_noted(place, monkeypatch):
+    cache.store("key", b"code")
+    os.utime(place / "key", (1000, 1000))
+
+    def refuse(*arguments):
+        raise PermissionError("read-only file system")
+
+    monkeypatch.setattr(os, "utime", refuse)
+    assert cache.load("key") == b"code"
 
 
 WRITER = """

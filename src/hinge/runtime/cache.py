@@ -3,7 +3,8 @@
 A file is used only if the folder and the file belong to this user, nobody else can write them, and
 the digest in its head fits what follows; anything else is ignored, as if it were not there.  Files
 are written aside and renamed, so readers and writers never meet.  Without a usable folder (no home,
-read-only) nothing is kept, and everything still works.
+read-only) nothing is kept, and everything still works.  Past a limit, what was not used for longest
+is dropped; a process that is about to read it compiles anew.
 """
 
 from __future__ import annotations
@@ -13,11 +14,17 @@ import os
 import stat
 import sys
 import tempfile
+import time
+from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["clear", "digest", "folder", "info", "load", "store"]
+__all__ = ["LIMIT", "clear", "digest", "folder", "info", "load", "store"]
 
 _MAGIC = b"hinge-kernel-1\n"
+# in bytes; when there is more, the oldest go until so much of it is left
+LIMIT, _LEFT = 500_000_000, 0.8
+# seconds: when a use is noted again, and when a file that is still being written is a lost one
+_USE_NOTED, _LOST = 3600.0, 86400.0
 
 
 def digest(*parts: str | bytes) -> str:
@@ -63,7 +70,8 @@ def load(key: str) -> bytes | None:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:
         with open(place / key, "rb", opener=lambda path, _: os.open(path, flags)) as file:
-            if not _is_ours(os.fstat(file.fileno())):
+            status = os.fstat(file.fileno())
+            if not _is_ours(status):
                 return None
             data = file.read()
     except OSError:
@@ -72,7 +80,15 @@ def load(key: str) -> bytes | None:
     expected, payload = data[head : head + 32], data[head + 32 :]
     if not data.startswith(_MAGIC) or hashlib.sha256(payload).digest() != expected:
         return None
+    if time.time() - status.st_mtime > _USE_NOTED:
+        _touch(place / key)
     return payload
+
+
+def _touch(path: Path) -> None:
+    """Note that a file was used, if that is possible."""
+    with suppress(OSError):
+        os.utime(path)
 
 
 def store(key: str, payload: bytes) -> None:
@@ -90,13 +106,35 @@ def store(key: str, payload: bytes) -> None:
         os.replace(temporary, place / key)
     except OSError:
         Path(temporary).unlink(missing_ok=True)
+    _tidy(place)
+
+
+def _tidy(place: Path) -> None:
+    """Drop what was not used for longest, if there is too much, and files never finished."""
+    known = []
+    for file in _files(place):
+        with suppress(OSError):
+            status = file.stat()
+            known.append((status.st_mtime, status.st_size, file))
+    total, now = sum(size for _, size, _ in known), time.time()
+    least = LIMIT * _LEFT if total > LIMIT else LIMIT
+    for used, size, file in sorted(known):
+        if total > least or (file.name.startswith(".new-") and now - used > _LOST):
+            # another process may be faster, or still read it where that is in the way
+            with suppress(OSError):
+                file.unlink()
+            total -= size
 
 
 def info() -> tuple[Path | None, int, int]:
     """Where the cache is, how many kernels it has, and how many bytes."""
     place = folder()
-    files = _files(place)
-    return place, len(files), sum(f.stat().st_size for f in files)
+    sizes = []
+    for file in _files(place):
+        # one may be gone by now
+        with suppress(OSError):
+            sizes.append(file.stat().st_size)
+    return place, len(sizes), sum(sizes)
 
 
 def clear() -> int:
