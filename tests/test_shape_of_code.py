@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 # Each module may import from its own layer's earlier modules and from the layers below it.
 LAYERS = [
     ["errors"],
-    ["small"],
+    ["small", "linalg"],
     ["rotation"],
     ["spatial"],
     ["shapes", "joint"],

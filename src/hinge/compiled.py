@@ -61,6 +61,16 @@ _JOINT_LEVEL = {
 }
 
 
+# linearised dynamics: joint-level too, with forces at points of bodies, and more than one way to it
+_LINEARIZED = {
+    "inverse_dynamics_derivatives",
+    "inverse_dynamics_jvp",
+    "forward_dynamics_derivatives",
+    "forward_dynamics_jvp",
+}
+# from how many bodies in a row on ground axes may pay, and from how many DoF on Algorithms 5 and 6
+_DEEP, _MANY = 7, 16
+
 # results whose sweeps can be loops, and from how many bodies on they are
 _LOOPED = {
     "inverse_dynamics",
@@ -81,6 +91,10 @@ MOST_UNROLLED = 40
 
 # arrays with an entry per degree of freedom, and what the entries are
 PER_DOF = {
+    "dq": "changes of q along the joints",
+    "dqd": "changes of joint velocities",
+    "dqdd": "changes of joint accelerations",
+    "dtau": "changes of joint forces",
     "qd": "joint velocities",
     "qdd": "joint accelerations",
     "tau": "joint forces",
@@ -103,6 +117,8 @@ def array_shape(mech: Mechanism, name: str) -> tuple[int, ...]:
         return (mech.nq,)
     if name == "f_ext":
         return (mech.n_bodies, 6)
+    if name == "points":
+        return (mech.n_bodies, 3)
     if name in PARAMETERS:
         return parameter_shape(mech, name)
     return (mech.nv,) if name in PER_DOF else ()
@@ -132,7 +148,7 @@ def robot_kernel(
     open_numbers = [a for a in arrays if a in PARAMETERS]
 
     def make() -> Program | LoopProgram:
-        fixed = name in _JOINT_LEVEL and not open_numbers
+        fixed = name in _JOINT_LEVEL | _LINEARIZED and not open_numbers
         form = lean(mech) if fixed else Lean.same(mech)
         long = mech.n_bodies > MOST_UNROLLED and not mech.has_followers
         if name in _LOOPED and long and not open_numbers:
@@ -142,19 +158,35 @@ def robot_kernel(
             algorithm = partial(getattr(algorithms, name), **dict(static))
             return trace_loops(algorithm, form, given, name, dict(static).get("active"))
 
-        def fn(*values: Any) -> Any:
+        def fn(*values: Any, **way: Any) -> Any:
             given = dict(zip(arrays, values, strict=True))
             if "f_ext" in given:
                 given["f_ext"] = form.forces(given["f_ext"])
+            if name in _LINEARIZED:
+                given["points"] = form.points(given.get("points"))
             numbers = {n: given.pop(n) for n in open_numbers}
             this = with_parameters(form.mechanism, **numbers)
-            return getattr(algorithms, name)(this, **given, **dict(static))
+            return getattr(algorithms, name)(this, **given, **dict(static), **way)
 
-        return trace(fn, shapes, name)
+        ways = _ways(mech, name, dict(static))
+        programs = [trace(partial(fn, **way), shapes, name) for way in ways]
+        return min(programs, key=lambda program: sum(program.ops))
 
     key = digest(pickle.dumps(mech), name, repr(arrays), repr(static))
     title = f"{name} of {mech.name!r}"
     return Kernel(make, title, arrays, dtype, threads, key=key, strict=True)
+
+
+def _ways(mech: Mechanism, name: str, static: dict[str, Any]) -> list[dict[str, Any]]:
+    """Arguments that change how a result is computed but not what it is; the cheapest is taken."""
+    if name not in _LINEARIZED:
+        return [{}]
+    deep = any(len(list(mech.ancestors(k))) >= _DEEP for _, k in mech.outward())
+    ways = [{"axes": axes} for axes in (("body", "ground") if deep else ("body",))]
+    if name.startswith("forward") and "method" not in static:
+        method = "articulated" if mech.nv >= _MANY else "conventional"
+        return [way | {"method": method} for way in ways]
+    return ways
 
 
 def compile(

@@ -168,6 +168,13 @@ class Joint(ABC):
         uv = H @ cross_motion(H.T @ u, H.T @ v)
         return v + uv / 2 + H @ cross_motion(H.T @ u, H.T @ uv) / 12
 
+    def drift(self, v: np.ndarray) -> np.ndarray:
+        """−[v, ·], (nv, nv): how a displacement changes if both its ends move with velocity v."""
+        if self.commuting:
+            return np.zeros((self.nv, self.nv))
+        H = self.H(self.neutral())
+        return -(H @ cross_motion(H.T @ v, H.T))
+
 
 def _unit(name: str, axis: Any, joint: Joint) -> tuple[float, ...]:
     a = np.asarray(axis, dtype=float)

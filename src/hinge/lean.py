@@ -75,6 +75,12 @@ class Lean:
         moved = [_transfer(X.inv) @ f for X, f in zip(self.frames[1:], f_ext, strict=True)]
         return np.array(moved).reshape(-1, 6)
 
+    def points(self, points: Any) -> np.ndarray:
+        """Points of the original bodies, None for their origins, in the frames of the lean ones."""
+        given = np.zeros((len(self.frames) - 1, 3)) if points is None else points
+        moved = [X.inv @ x for X, x in zip(self.frames[1:], given, strict=True)]
+        return np.array(moved).reshape(-1, 3)
+
 
 def lean(mech: Mechanism) -> Lean:
     """The mechanism in canonical frames with regrouped inertias."""

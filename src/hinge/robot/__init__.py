@@ -10,13 +10,14 @@ from .diagonalized import Diagonalized
 from .dynamics import Dynamics
 from .geometry import Geometry
 from .kinematics import Kinematics
+from .linearized import Linearized
 from .operational import Operational
 from .underactuated import Underactuated
 
 __all__ = ["Robot", "load"]
 
 
-class Robot(Kinematics, Dynamics, Diagonalized, Geometry, Underactuated, Operational):
+class Robot(Kinematics, Dynamics, Diagonalized, Geometry, Underactuated, Operational, Linearized):
     """A mechanism ready for use; each base class is a chapter of its methods.
 
     Every method takes arrays with any leading shape and broadcasts them: `q` (…, nq), `qd`, `qdd`,

@@ -219,6 +219,8 @@ class Front:
             return Argument(name, value, shape, meaning, self._check_quaternions)
         if name == "f_ext":
             return Argument(name, value, shape, f"a force (moment; force) on {shape[0]} bodies")
+        if name == "points":
+            return Argument(name, value, shape, f"a point of each of {shape[0]} bodies")
         return Argument(name, value, shape, f"nv = {self.nv} {PER_DOF[name]}")
 
     def _check_quaternions(self, q: np.ndarray) -> str:

@@ -1,0 +1,164 @@
+"""Linear models of a robot: derivatives of its dynamics, and what control makes of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..algorithms.linearized_forward import ForwardDynamicsDerivatives, Method
+from ..algorithms.linearized_inverse import InverseDynamicsDerivatives
+from ..algorithms.loads import LOADS, Load
+from ..linalg import expm
+from ..runtime.call import broadcast
+from ..runtime.check import check_choice, check_number
+from .front import Front
+
+__all__ = ["LinearModel", "Linearized"]
+
+_METHODS = ("articulated", "conventional")
+
+
+class LinearModel(NamedTuple):
+    """ẋ = A x + B u, or x ← A x + B u, of x = (δq, δq̇) (2 nv) and u = δτ (nv)."""
+
+    A: np.ndarray
+    B: np.ndarray
+
+
+class Linearized(Front):
+    """How forces and accelerations change with the motion."""
+
+    def inverse_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        points: ArrayLike | None = None,
+        load: Load = "body",
+    ) -> InverseDynamicsDerivatives:
+        """∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈ = M as `.dq .dqd .dqdd`, each (…, nv, nv).
+
+        ∂q is along the joints' tangents.  load: what stays of f_ext when the bodies move: its
+        components in "body" axes, the force in the "world", or a "dead" load's direction, which
+        acts at the points (…, n_bodies, 3) of the bodies, by default their origins.
+        """
+        name, static = "inverse_dynamics_derivatives", self._load(load)
+        arrays: dict[str, Any] = {"q": q, "qd": qd, "qdd": qdd, "f_ext": f_ext, "points": points}
+        return self._call(name, static, InverseDynamicsDerivatives, **arrays)
+
+    def inverse_dynamics_jvp(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        dq: ArrayLike,
+        dqd: ArrayLike,
+        dqdd: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        points: ArrayLike | None = None,
+        load: Load = "body",
+    ) -> np.ndarray:
+        """δτ = ∂τ/∂q dq + ∂τ/∂q̇ dqd + M dqdd, without the matrices: (…, nv).
+
+        load, points: as in `inverse_dynamics_derivatives`.
+        """
+        arrays: dict[str, Any] = {"q": q, "qd": qd, "qdd": qdd, "dq": dq, "dqd": dqd, "dqdd": dqdd}
+        extra: dict[str, Any] = {"f_ext": f_ext, "points": points}
+        return self._call("inverse_dynamics_jvp", self._load(load), **arrays, **extra)
+
+    def forward_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        points: ArrayLike | None = None,
+        load: Load = "body",
+        method: Method | None = None,
+    ) -> ForwardDynamicsDerivatives:
+        """∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ = M⁻¹ as `.dq .dqd .dtau`, each (…, nv, nv).
+
+        load, points: as in `inverse_dynamics_derivatives`.  method: "articulated" (Algorithm 6) or
+        "conventional" (Algorithm 4, by way of inverse dynamics); None takes the cheaper one.
+        """
+        name, static = "forward_dynamics_derivatives", self._way(load, method)
+        arrays: dict[str, Any] = {"q": q, "qd": qd, "tau": tau, "f_ext": f_ext, "points": points}
+        return self._call(name, static, ForwardDynamicsDerivatives, **arrays)
+
+    def forward_dynamics_jvp(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        dq: ArrayLike,
+        dqd: ArrayLike,
+        dtau: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        points: ArrayLike | None = None,
+        load: Load = "body",
+        method: Method | None = None,
+    ) -> np.ndarray:
+        """δq̈ = ∂q̈/∂q dq + ∂q̈/∂q̇ dqd + M⁻¹ dtau, without the matrices: (…, nv).
+
+        load, points, method (Algorithm 5 or 3): as in `forward_dynamics_derivatives`.
+        """
+        arrays: dict[str, Any] = {"q": q, "qd": qd, "tau": tau, "dq": dq, "dqd": dqd, "dtau": dtau}
+        extra: dict[str, Any] = {"f_ext": f_ext, "points": points}
+        return self._call("forward_dynamics_jvp", self._way(load, method), **arrays, **extra)
+
+    def linearize(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        dt: float | None = None,
+        f_ext: ArrayLike | None = None,
+    ) -> LinearModel:
+        """A (…, 2 nv, 2 nv) and B (…, 2 nv, nv) of the motion near (q, q̇, τ), x = (δq, δq̇).
+
+        δq is along the joints' tangents, q ⊞ δq; where they do not commute it turns with the
+        motion: dδq/dt = δq̇ − [q̇, δq].  dt: the step of a discrete model, exact for a force that is
+        held; None for a continuous one.
+        """
+        d = self.forward_dynamics_derivatives(q, qd, tau, f_ext)
+        lead, n = d.dq.shape[:-2], self.nv
+        drift = np.broadcast_to(self._drift(qd), d.dq.shape)
+        one, none = np.broadcast_to(np.eye(n), d.dq.shape), np.zeros((*lead, n, n))
+        A = np.concatenate([_beside(drift, one), _beside(d.dq, d.dqd)], axis=-2)
+        B = np.concatenate([none, d.dtau], axis=-2)
+        if dt is None:
+            return LinearModel(A, B)
+        step = check_number(f"linearize of {self.name!r}", "dt", dt, above=0)
+        held = np.concatenate([_beside(A, B), np.zeros((*lead, n, 3 * n))], axis=-2)
+        both = expm(step * held)[..., : 2 * n, :]
+        return LinearModel(both[..., : 2 * n], both[..., 2 * n :])
+
+    def _drift(self, qd: ArrayLike) -> np.ndarray:
+        """−[q̇, ·] of every joint, on the diagonal: (…, nv, nv)."""
+        where = f"linearize of {self.name!r}"
+        rates = broadcast(where, [self.argument("qd", qd)])["qd"]
+        out = np.zeros((*rates.shape, self.nv))
+        for body in self.mechanism.bodies[1:]:
+            if not body.joint.commuting:
+                at = self.v_slice(body.joint_name)
+                columns = [body.joint.drift(e) for e in np.eye(body.joint.nv)]
+                out[..., at, at] = np.einsum("...i,ijk->...jk", rates[..., at], columns)
+        return out
+
+    def _load(self, load: Load) -> dict[str, Any] | None:
+        kind = check_choice(f"derivatives of {self.name!r}", "load", load, LOADS)
+        return None if kind == "body" else {"load": kind}
+
+    def _way(self, load: Load, method: Method | None) -> dict[str, Any] | None:
+        static = self._load(load)
+        if method is None:
+            return static
+        where = f"derivatives of {self.name!r}"
+        return {**(static or {}), "method": check_choice(where, "method", method, _METHODS)}
+
+
+def _beside(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.concatenate([a, b], axis=-1)

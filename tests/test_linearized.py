@@ -1,0 +1,201 @@
+"""Linear models of robots: compiled, batched, checked, and as A and B of control."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import hinge
+from hinge import zoo
+from hinge.linalg import expm
+from linearized_cases import loads, random_state, reference_inverse, worst
+from mechanisms import EPS, JOINTS, ROBOTS, assert_close, complex_step
+
+SMALL = {
+    "arm": zoo.arm(4),
+    "space_arm": zoo.space_arm(2),
+    "tree": zoo.tree(7, 4),
+    "gripper": ROBOTS["gripper"],
+    "empty": ROBOTS["empty"],
+    "acrobot": zoo.acrobot(),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_compiled_derivatives_are_the_generic_ones(name):
+    robot = SMALL[name]
+    states = [random_state(robot, seed) for seed in range(3)]
+    q, qd, qdd, f = (np.array([getattr(s, x) for s in states]) for x in ("q", "qd", "qdd", "f_ext"))
+    tau = robot.inverse_dynamics(q, qd, qdd, f)
+    there, back = (
+        robot.inverse_dynamics_derivatives(q, qd, qdd, f),
+        robot.forward_dynamics_derivatives(q, qd, tau, f),
+    )
+    for i, s in enumerate(states):
+        expected = robot.alg.inverse_dynamics_derivatives(s.q, s.qd, s.qdd, s.f_ext)
+        assert worst([x[i] for x in there], expected) < 500 * EPS
+        expected = robot.alg.forward_dynamics_derivatives(s.q, s.qd, tau[i], s.f_ext)
+        assert worst([x[i] for x in back], expected) < 1e-12
+    d = np.random.default_rng(0).normal(size=(3, 3, robot.nv))
+    sides = [np.einsum("pbij,pbj->bi", np.array(parts), d) for parts in (there, back)]
+    assert_close(robot.inverse_dynamics_jvp(q, qd, qdd, *d, f), sides[0], 500 * EPS)
+    assert_close(robot.forward_dynamics_jvp(q, qd, tau, *d, f), sides[1], 1e-12)
+
+
+def test_a_single_call_gives_names_and_goes_the_short_way():
+    robot = zoo.arm(3)
+    s = random_state(robot, 0)
+    for _ in range(3):
+        d = robot.inverse_dynamics_derivatives(s.q, s.qd, s.qdd)
+        assert d._fields == ("dq", "dqd", "dqdd") and d.dq.shape == (3, 3)
+        assert_close(d.dqdd, robot.mass_matrix(s.q), 20 * EPS)
+        d = robot.forward_dynamics_derivatives(s.q, s.qd, s.qdd)
+        assert d._fields == ("dq", "dqd", "dtau")
+        assert_close(d.dtau, robot.mass_matrix_inverse(s.q), 200 * EPS)
+
+
+@pytest.mark.parametrize("load", ["world", "dead"])
+def test_compiled_loads_know_their_points(load):
+    """In the lean mechanism a body's origin is elsewhere: points, given or not, move along."""
+    robot = SMALL["tree"]
+    s = random_state(robot, 4)
+    for points in (None, np.random.default_rng(5).normal(size=(len(robot.body_names), 3))):
+        at = np.zeros((len(robot.body_names), 3)) if points is None else points
+        expected = reference_inverse(robot, s, loads(robot, s.q, s.f_ext, at, load))
+        got = robot.inverse_dynamics_derivatives(s.q, s.qd, s.qdd, s.f_ext, points, load)
+        assert worst(got, expected) < 1e-12
+        d = np.random.default_rng(2).normal(size=(3, robot.nv))
+        change = robot.inverse_dynamics_jvp(s.q, s.qd, s.qdd, *d, s.f_ext, points, load)
+        assert worst([change], [sum(x @ y for x, y in zip(expected, d, strict=True))]) < 1e-12
+
+
+def test_both_methods_give_the_same():
+    robot = SMALL["space_arm"]
+    s = random_state(robot, 3)
+    one, other = (
+        robot.forward_dynamics_derivatives(s.q, s.qd, s.qdd, s.f_ext, load="dead", method=m)
+        for m in ("articulated", "conventional")
+    )
+    assert worst(one, other) < 1e-12
+    d = np.random.default_rng(2).normal(size=(3, robot.nv))
+    given = (s.q, s.qd, s.qdd, *d, s.f_ext)
+    one, other = (
+        robot.forward_dynamics_jvp(*given, load="world", method=m)
+        for m in ("articulated", "conventional")
+    )
+    assert worst([one], [other]) < 1e-12
+
+
+def test_the_cheaper_axes_are_taken():
+    """A long chain of general hinges is cheaper in ground axes, an arm of right angles is not."""
+    from hinge.algorithms import inverse_dynamics_derivatives as generic
+    from hinge.lean import lean
+    from hinge.trace.program import trace
+
+    b = hinge.MechanismBuilder("general")
+    parent, rng = "world", np.random.default_rng(0)
+    for i in range(9):
+        place = hinge.Transform(hinge.rotation.from_rpy(*rng.normal(size=3)), rng.normal(size=3))
+        body = hinge.Inertia(1.0, rng.normal(size=3), np.diag([0.3, 0.4, 0.5]))
+        b.add(f"link{i}", parent, hinge.Revolute(rng.normal(size=3)), None, place, body)
+        parent = f"link{i}"
+    for mech, axes in ((b.build(), "ground"), (zoo.arm(8).mechanism, "body")):
+        thin, n = lean(mech).mechanism, mech.nv
+        ops = {
+            a: trace(lambda *x, m=thin, a=a: generic(m, *x, axes=a), [(n,)] * 3).ops
+            for a in ("body", "ground")
+        }
+        assert sum(ops[axes]) == min(map(sum, ops.values()))
+        kernel = hinge.Robot(mech).kernel("inverse_dynamics_derivatives", "q", "qd", "qdd")
+        assert kernel.program.ops == ops[axes]
+
+
+def test_wrong_arguments():
+    robot = zoo.arm(2)
+    x = np.zeros(2)
+    with pytest.raises(hinge.ArgumentError, match="load is 'heavy'; expected one of 'body', "):
+        robot.inverse_dynamics_derivatives(x, x, x, load="heavy")
+    with pytest.raises(hinge.ArgumentError, match="method is 'magic'; expected one of 'artic"):
+        robot.forward_dynamics_derivatives(x, x, x, method="magic")
+    with pytest.raises(hinge.ArgumentError, match="points has shape .*a point of each of 2 bodies"):
+        robot.inverse_dynamics_derivatives(x, x, x, np.zeros((2, 6)), np.zeros(3), "dead")
+    with pytest.raises(hinge.ArgumentError, match="dt is -1; expected a finite number above 0"):
+        robot.linearize(x, x, x, dt=-1)
+    with pytest.raises(hinge.ArgumentError, match="dq has shape .*changes of q along the joints"):
+        robot.inverse_dynamics_jvp(x, x, x, np.zeros(3), x, x)
+
+
+# state-space models
+
+
+def test_expm_is_that_of_scipy():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(4, 6, 6)) * np.array([1e-3, 0.1, 1.0, 30.0])[:, None, None]
+    for one in A:
+        expected = scipy.linalg.expm(one)
+        assert_close(expm(one), expected, 1e-12, np.abs(expected).max())
+    assert_close(expm(A[:3]), [scipy.linalg.expm(one) for one in A[:3]], 1e-13)
+    assert np.array_equal(expm(np.zeros((0, 0))), np.zeros((0, 0)))
+
+
+@pytest.mark.parametrize("kind", JOINTS)
+def test_displacements_turn_with_the_motion(kind):
+    """d/dt of q̃(t) ⊟ q(t), both moving, is δq̇ + drift δq."""
+    joint, rng = JOINTS[kind], np.random.default_rng(0)
+    q, v, dq, dv = joint.random(rng), *rng.normal(size=(3, joint.nv))
+
+    def apart(t):
+        here = joint.integrate(q, t * v)
+
+        def from_here(s):
+            return joint.difference(
+                here, joint.integrate(joint.integrate(q, s * dq), t * (v + s * dv))
+            )
+
+        return complex_step(from_here)
+
+    h = 1e-4
+    rate = (apart(h) - apart(-h)) / (2 * h)
+    assert_close(rate, dv + joint.drift(v) @ dq, 1e-6)
+
+
+@pytest.mark.parametrize("name", ["acrobot", "space_arm", "tree"])
+def test_linear_models_follow_the_motion(name):
+    """Two motions of a moment, a little apart at the start and in force."""
+    robot = SMALL[name]
+    s = random_state(robot, 2)
+    d = np.random.default_rng(1).normal(size=(3, robot.nv))
+    A, B = robot.linearize(s.q, s.qd, s.qdd)
+    x = np.concatenate(d[:2])
+    rate = A @ x + B @ d[2]
+    acc = complex_step(
+        lambda e: robot.alg.forward_dynamics(
+            robot.alg.integrate(s.q, e * d[0]), s.qd + e * d[1], s.qdd + e * d[2]
+        )
+    )
+    assert_close(rate[robot.nv :], acc, 1e-12)
+    h, e = 1e-3, 1e-5
+    there = [
+        robot.integrate(robot.integrate(s.q, k * e * d[0]), h * (s.qd + k * e * d[1]))
+        for k in (1, -1)
+    ]
+    apart = robot.difference(there[1], there[0]) / (2 * e)
+    assert_close((apart - d[0]) / h, rate[: robot.nv], 0.02, np.abs(rate).max())
+
+
+@pytest.mark.parametrize("name", ["acrobot", "space_arm"])
+def test_a_held_force_is_exact(name):
+    """e^{A dt} and ∫ e^{A s} ds B, against the series; and batches are samples side by side."""
+    robot, dt = SMALL[name], 0.03
+    states = [random_state(robot, seed) for seed in range(2)]
+    q, qd, tau = (np.array([getattr(s, x) for s in states]) for x in ("q", "qd", "qdd"))
+    A, B = robot.linearize(q, qd, tau)
+    A_d, B_d = robot.linearize(q, qd, tau, dt=dt)
+    for i in range(2):
+        assert_close(A_d[i], scipy.linalg.expm(A[i] * dt), 1e-12)
+        term = total = dt * np.eye(2 * robot.nv)
+        for k in range(2, 40):
+            term = term @ A[i] * dt / k
+            total = total + term
+        assert_close(B_d[i], total @ B[i], 1e-12)
+        for x, y in zip(robot.linearize(q[i], qd[i], tau[i], dt=dt), (A_d[i], B_d[i]), strict=True):
+            assert_close(x, y, 1e-13)
