@@ -84,6 +84,7 @@ __all__ = [
     "load",
     "maximum",
     "minimum",
+    "operators",
     "rollout",
     "simulate",
     "vjp",
@@ -100,11 +101,12 @@ _LATER = {
     "hessian": "derivatives",
     "jacobian": "derivatives",
     "jvp": "derivatives",
+    "operators": "",
     "vjp": "derivatives",
     "zoo": "",
 }
 if TYPE_CHECKING:
-    from . import edit, zoo
+    from . import edit, operators, zoo
     from .derivatives import grad, hessian, jacobian, jvp, vjp
 
 

@@ -1,5 +1,8 @@
 """Operators against matrices built without them; adjoints, batches, spaces, plans, text."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -91,7 +94,9 @@ def test_every_operator_is_its_matrix(name):
         for symbol in names:
             expected = getattr(dense, symbol)
             scale = max(1.0, np.abs(expected).max(initial=0), root_of_condition(dense.D))
-            assert_close(getattr(o, symbol + suffix).dense(), expected, 300 * EPS, scale)
+            A = getattr(o, symbol + suffix)
+            assert_close(A @ np.eye(A.into.dim), expected, 300 * EPS, scale)
+            assert_close(A.dense(), expected, 300 * EPS, scale)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -295,6 +300,73 @@ def test_forward_dynamics_as_one_expression_costs_what_the_sweep_costs(name):
     assert_close(expression(*given), sweep(*given), 1000 * EPS)
     shapes = [x.shape for x in given]
     assert sum(trace(expression, shapes).ops[:3]) <= 1.02 * sum(trace(sweep, shapes).ops[:3])
+
+
+class Counted:
+    """A number that counts what is done with it."""
+
+    __slots__ = ("x",)
+    done = 0
+
+    def __init__(self, x):
+        self.x = x
+
+    def __add__(self, other):
+        Counted.done += 1
+        return Counted(self.x + getattr(other, "x", other))
+
+    def __sub__(self, other):
+        Counted.done += 1
+        return Counted(self.x - getattr(other, "x", other))
+
+    def __rsub__(self, other):
+        Counted.done += 1
+        return Counted(other - self.x)
+
+    def __mul__(self, other):
+        Counted.done += 1
+        return Counted(self.x * getattr(other, "x", other))
+
+    def __neg__(self):
+        return Counted(-self.x)
+
+    def __truediv__(self, other):
+        Counted.done += 1
+        return Counted(self.x / getattr(other, "x", other))
+
+    __radd__, __rmul__ = __add__, __mul__
+
+
+def operations(A):
+    """How many operations it takes to apply A to a vector."""
+    x = np.array([Counted(1.0) for _ in range(A.into.dim)])
+    Counted.done = 0
+    A @ x
+    return Counted.done
+
+
+def test_cost_grows_with_the_bodies():
+    per_body = {}
+    for n in (10, 100, 1000):
+        robot = hinge.zoo.snake(n)
+        o = robot.operators(np.linspace(-0.3, 0.3, robot.nq))
+        for A in (o.mass, o.mass.inv, o.psi, o.Omega):
+            per_body.setdefault(str(A), []).append(operations(A) / n)
+    for name, (ten, hundred, thousand) in per_body.items():
+        assert 50 < thousand < 600, name
+        assert abs(thousand - hundred) < 0.02 * hundred and abs(ten - hundred) < 0.2 * hundred, name
+
+
+def test_the_tutorial_prints_what_it_says():
+    page = Path(__file__).parents[2] / "docs" / "operators.md"
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.S | re.M))
+    scope, checked = {}, 0
+    exec(compile(code, page.name, "exec"), scope)
+    for expression, said in re.findall(r"^ *print\((.+)\)  # (.+)$", code, flags=re.M):
+        if expression != "error":
+            assert str(eval(expression, scope)) == said
+            checked += 1
+    assert checked >= 6
 
 
 def test_operators_are_plain_python():

@@ -63,7 +63,7 @@ class Operator(ABC):
         return self.out.dim, self.into.dim
 
     def dense(self) -> np.ndarray:
-        """The matrix, from whichever side takes fewer columns."""
+        """The matrix, by the cheapest route."""
         from .plan import dense
 
         return dense(self)

@@ -15,11 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from ..algorithms.mass_matrix import mass_matrix, mass_matrix_inverse
 from ..errors import ArgumentError
 from .expr import Adjoint, Block, Identity, Operator, Product, Sum, Zero
 from .leaves import Chain, Hop, Local, Named, Pick
 from .spaces import ANY, Space
 from .steps import Apply, Carry, Combine, Direction, Given, Memory, Reach, Step
+from .words import polynomial
 
 __all__ = ["Plan", "apply", "dense", "plan"]
 
@@ -94,12 +96,27 @@ def _without_place(A: Operator, x: Any) -> np.ndarray:
 
 
 def dense(A: Operator) -> np.ndarray:
-    """The matrix of A, by columns or by rows, whichever are fewer."""
+    """The matrix of A by the cheapest route.
+
+    The mass operator and its inverse have algorithms of their own, which use the sparsity of
+    branches; anything else is applied to unit vectors, from the side that has fewer.
+    """
     if A.into == ANY:
         raise ArgumentError(f"{A} has no size of its own: add it to an operator of some space")
+    if A.at is not None and A.out == A.into == A.at.joint:
+        words = polynomial(A)
+        for known, algorithm in _ROUTES:
+            if words == polynomial(known(A.at)):
+                return algorithm(A.at.mechanism, A.at.q)
     if A.into.dim <= A.out.dim:
         return A @ np.eye(A.into.dim)
     return (A.T @ np.eye(A.out.dim)).T
+
+
+_ROUTES: list[tuple[Any, Any]] = [
+    (lambda o: o.mass, mass_matrix),
+    (lambda o: o.innovations.T @ o.D.inv @ o.innovations, mass_matrix_inverse),
+]
 
 
 def plan(A: Operator) -> Plan:
