@@ -30,7 +30,7 @@ LAYERS = [
     ["rollout"],
     ["robot"],
     ["motion"],
-    ["simulate", "plotting", "zoo"],
+    ["simulate", "plotting", "zoo", "control"],
     ["cli"],
 ]
 # plotting draws what simulate makes, and simulate asks for it by name at the time of drawing

@@ -75,6 +75,7 @@ __all__ = [
     "algorithms",
     "atan2",
     "compile",
+    "control",
     "edit",
     "grad",
     "hessian",
@@ -96,6 +97,7 @@ __version__ = "0.1.0"
 
 # what not every program needs is imported when it is first asked for
 _LATER = {
+    "control": "",
     "edit": "",
     "grad": "derivatives",
     "hessian": "derivatives",
@@ -106,7 +108,7 @@ _LATER = {
     "zoo": "",
 }
 if TYPE_CHECKING:
-    from . import edit, operators, zoo
+    from . import control, edit, operators, zoo
     from .derivatives import grad, hessian, jacobian, jvp, vjp
 
 

@@ -1,0 +1,5 @@
+"""Laws of joint forces: functions τ(t, q, q̇) that simulation takes and kernels swallow."""
+
+from .diagonal import PoseFeedback, RateFeedback
+
+__all__ = ["PoseFeedback", "RateFeedback"]

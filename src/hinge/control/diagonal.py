@@ -1,0 +1,210 @@
+"""Control in total rates: brake, and bring a frame to a pose.  Paper D §8, corrected; math §10.
+
+    rate feedback   ε = −c ν                        W = ½|ν|²               Ẇ = −νᵀ c ν         (1)
+    pose feedback   ε = −c ν + ℓ Jᵀ w               W = ½|ν|² + U(q)        Ẇ = −νᵀ c ν         (2)
+
+with gravity compensated in both.  w is the wrench (moment; force) of the potential U on the frame:
+k_p (p̂ − p) and a moment towards the target's orientation, either of
+
+    "axes"    U_o = ½ k_o Σ|ŷ − y|² = 2 k_o (1 − cos θ),   moment k_o Σ y × ŷ = 2 k_o sin θ n   (3)
+    "angle"   U_o = k_o θ²,                                moment 2 k_o θ n                     (4)
+
+y, ŷ the axes of the frame and of its target, θ and n the angle and axis of the turn between them.
+(3) is the paper's; it is weak beyond a quarter turn and vanishes at a half turn, which is an
+equilibrium.  (4) is the same for small errors and strongest at a half turn, where it jumps.
+Joint forces are τ = m ε; for a gain c that is one number this is τ = −c M q̇ + Jᵀ w + g(q).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import ArgumentError
+from ..robot import Robot
+from ..rotation import quaternion_log
+from ..runtime.check import check_choice, check_pose
+from ..runtime.kernel import Kernel
+from ..trace.functions import less, where
+
+__all__ = ["PoseFeedback", "RateFeedback"]
+
+
+class _Law(ABC):
+    """τ(t, q, q̇) with a function W(q, q̇) that decreases along every motion."""
+
+    robot: Robot
+    damping: np.ndarray
+
+    def __call__(self, t: Any, q: Any, qd: Any) -> np.ndarray:
+        """The joint forces, (…, nv), gravity compensated; t does not matter."""
+        q, qd = np.asarray(q), np.asarray(qd)
+        if q.dtype == object:
+            return self._force(q, qd)
+        return self._kernels["force"](q.astype(float), qd.astype(float))
+
+    def lyapunov(self, q: ArrayLike, qd: ArrayLike) -> np.ndarray:
+        """W, in J: (…)."""
+        return self._kernels["energy"](np.asarray(q, float), np.asarray(qd, float))
+
+    def lyapunov_rate(self, q: ArrayLike, qd: ArrayLike) -> np.ndarray:
+        """Ẇ = −νᵀ c ν along the motion that the law makes, in W: (…)."""
+        nu = self.robot.total_rates(q, qd)
+        return -(self.damping * nu * nu).sum(axis=-1)
+
+    def _force(self, q: Any, qd: Any) -> Any:
+        """−m c mᵀ q̇ + g + ∂U: of one sample, on traced scalars."""
+        alg = self.robot.alg
+        brake = alg.joint_forces(q, -self.damping * alg.total_rates(q, qd))
+        return brake + alg.gravity_forces(q) + self._pull(q)
+
+    @abstractmethod
+    def _pull(self, q: Any) -> Any:
+        """−∂U/∂q, (nv,)."""
+
+    @abstractmethod
+    def _potential(self, q: Any) -> Any:
+        """U."""
+
+    def _energy(self, q: Any, qd: Any) -> Any:
+        return self.robot.alg.kinetic_energy(q, qd) + self._potential(q)
+
+    @cached_property
+    def _kernels(self) -> dict[str, Kernel]:
+        compile = self.robot.compile
+        return {"force": compile(self._force), "energy": compile(self._energy)}
+
+
+class RateFeedback(_Law):
+    """Brings the robot to a stop, wherever that is: ε = −c ν, so that energy decays as e^(−2ct).
+
+    damping: c, 1/s, positive; one number, or one for each total rate.
+    """
+
+    def __init__(self, robot: Robot, damping: ArrayLike = 1.0) -> None:
+        self.robot, self.damping = robot, _damping("RateFeedback", robot, damping)
+
+    def _pull(self, q: Any) -> Any:
+        return np.zeros(self.robot.nv)
+
+    def _potential(self, q: Any) -> Any:
+        return 0.0
+
+
+class PoseFeedback(_Law):
+    """Brings a frame to a pose, without inverse kinematics.
+
+    target: X_WF, (4, 4).  damping: c, 1/s, as in `RateFeedback`.  stiffness: one number, or one for
+    the orientation (N m per rad, twice over) and one for the position (N/m).  There is no stiffness
+    per joint: W would not decrease any more.  orientation: "angle" or "axes", see the module.
+
+    Motion ends where the error pulls on no joint: at the target, at a half turn with "axes", or in
+    a singular pose, where `pull` is zero and `error` is not.  From there a nudge of q helps.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        frame: str,
+        target: ArrayLike,
+        damping: ArrayLike = 3.0,
+        stiffness: ArrayLike = 20.0,
+        orientation: Literal["angle", "axes"] = "angle",
+    ) -> None:
+        name = "PoseFeedback"
+        self.robot, self.frame = robot, robot.mechanism.frame(frame).name
+        self.target = check_pose(name, "target", target)
+        self.damping = _damping(name, robot, damping)
+        self.stiffness = _stiffness(name, stiffness)
+        self.orientation = check_choice(name, "orientation", orientation, ("angle", "axes"))
+
+    def error(self, q: ArrayLike) -> np.ndarray:
+        """(rotation vector; displacement) from the frame to its target, world axes: (…, 6)."""
+        return self._more["error"](np.asarray(q, float))
+
+    def pull(self, q: ArrayLike) -> np.ndarray:
+        """Jᵀ w, the joint forces that the error makes: (…, nv)."""
+        return self._more["pull"](np.asarray(q, float))
+
+    @cached_property
+    def _more(self) -> dict[str, Kernel]:
+        compile = self.robot.compile
+
+        def error(q: Any) -> Any:
+            return np.concatenate(self._difference(q))
+
+        def pull(q: Any) -> Any:
+            return self._pull(q)
+
+        return {"error": compile(error), "pull": compile(pull)}
+
+    def _difference(self, q: Any) -> tuple[Any, Any]:
+        """Rotation vector and displacement."""
+        X = self.robot.alg.frame_pose(q, self.frame)
+        return _rotation_vector(self.target[:3, :3] @ X[:3, :3].T), self.target[:3, 3] - X[:3, 3]
+
+    def _pull(self, q: Any) -> Any:
+        turn, shift = self._difference(q)
+        k_o, k_p = self.stiffness
+        if self.orientation == "axes":
+            X = self.robot.alg.frame_pose(q, self.frame)
+            turn = 0.5 * _vector_of(self.target[:3, :3] @ X[:3, :3].T)
+        w = np.concatenate([2 * k_o * turn, k_p * shift])
+        return self.robot.alg.jacobian(q, self.frame).T @ w
+
+    def _potential(self, q: Any) -> Any:
+        turn, shift = self._difference(q)
+        k_o, k_p = self.stiffness
+        far = k_o * (turn @ turn)
+        if self.orientation == "axes":
+            X = self.robot.alg.frame_pose(q, self.frame)
+            far = k_o * (3 - np.trace(self.target[:3, :3] @ X[:3, :3].T))
+        return far + 0.5 * k_p * (shift @ shift)
+
+
+def _vector_of(R: Any) -> Any:
+    """2 sin θ n of a rotation by θ about n."""
+    return np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+
+
+def _rotation_vector(R: Any) -> Any:
+    """θ n with 0 ≤ θ ≤ π, on traced scalars: from the row of 4 q qᵀ with the largest diagonal."""
+    x, y, z = _vector_of(R)
+    S, t = R + R.T, np.trace(R)
+    rows = [
+        np.array([1 + t, x, y, z]),
+        np.array([x, 1 - t + S[0, 0], S[0, 1], S[0, 2]]),
+        np.array([y, S[0, 1], 1 - t + S[1, 1], S[1, 2]]),
+        np.array([z, S[0, 2], S[1, 2], 1 - t + S[2, 2]]),
+    ]
+    best, largest = rows[0], rows[0][0]
+    for i in (1, 2, 3):
+        better = less(largest, rows[i][i])
+        best = np.array([where(better, a, b) for a, b in zip(rows[i], best, strict=True)])
+        largest = where(better, rows[i][i], largest)
+    return quaternion_log(best)
+
+
+def _damping(where: str, robot: Robot, value: ArrayLike) -> np.ndarray:
+    c = np.asarray(value, dtype=float)
+    if c.shape not in ((), (robot.nv,)) or not (np.isfinite(c) & (c > 0)).all():
+        raise ArgumentError(
+            f"{where} for {robot.name!r}: damping is {value!r}; expected a positive number, or "
+            f"nv = {robot.nv} of them"
+        )
+    return np.broadcast_to(c, (robot.nv,))
+
+
+def _stiffness(where: str, value: ArrayLike) -> tuple[float, float]:
+    k = np.asarray(value, dtype=float)
+    if k.shape not in ((), (2,)) or not (np.isfinite(k) & (k >= 0)).all():
+        raise ArgumentError(
+            f"{where}: stiffness is {value!r}; expected a number, or two of them, for orientation "
+            f"and position: with one for each joint the error need not decrease"
+        )
+    k_o, k_p = np.broadcast_to(k, (2,))
+    return float(k_o), float(k_p)
