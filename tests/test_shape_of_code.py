@@ -103,6 +103,8 @@ def test_everything_public_is_documented_and_typed(path):
         "difference",
         "commuting",
         "turn",
+        "stretch",
+        "spring_force",
         "H_slope",
         "H_rate_slope",
     }

@@ -21,6 +21,7 @@ __all__ = ["HingeRates", "Joint", "Mimic", "Numbers", "PerDof"]
 Numbers = Sequence[float] | np.ndarray
 PerDof = float | Numbers
 _INF = float("inf")
+_LOADS = ("armature", "stiffness", "damping", "friction")
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,9 @@ class Joint(ABC):
     """A joint and its data; every number of the data may be one for all DoF or one per DoF.
 
     armature: reflected rotor inertia, kg m² (kg for sliding DoF), added to the diagonal of M.
-    damping, friction: viscous and Coulomb coefficients; used by simulation, not by the dynamics.
+    stiffness, rest: a spring on every DoF and where it is slack, as a displacement from neutral.
+    damping, friction: viscous and Coulomb coefficients.  Springs, damping and friction are in
+    `passive_forces` and act in simulation; they are not in the dynamics.
     lower, upper: limits of q, where q is a vector; velocity_limit, effort_limit: of qd and tau.
     """
 
@@ -62,6 +65,8 @@ class Joint(ABC):
     nv: ClassVar[int]
 
     armature: PerDof = field(default=0.0, kw_only=True)
+    stiffness: PerDof = field(default=0.0, kw_only=True)
+    rest: PerDof = field(default=0.0, kw_only=True)
     damping: PerDof = field(default=0.0, kw_only=True)
     friction: PerDof = field(default=0.0, kw_only=True)
     lower: PerDof = field(default=-_INF, kw_only=True)
@@ -71,10 +76,12 @@ class Joint(ABC):
     mimic: Mimic | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        for name in ("armature", "damping", "friction", "velocity_limit", "effort_limit"):
+        for name in (*_LOADS, "velocity_limit", "effort_limit"):
             values = self._per_dof(name)
             if any(v < 0 for v in values):
                 raise ModelError(f"{self}: {name} is {min(values):g}; it must not be negative")
+        if not np.isfinite(self._per_dof("rest")).all():
+            raise ModelError(f"{self}: rest is {self.rest}; give finite numbers")
         lower, upper = self._per_dof("lower"), self._per_dof("upper")
         if any(a > b for a, b in zip(lower, upper, strict=True)):
             raise ModelError(f"{self}: lower limit {lower} is above upper limit {upper}")
@@ -159,6 +166,14 @@ class Joint(ABC):
     def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         """The dv with integrate(q0, dv) = q1, the shortest one."""
         return q1 - q0
+
+    def stretch(self, q: np.ndarray) -> np.ndarray:
+        """How far each DoF is from where its spring is slack: (nv,)."""
+        return self.difference(self.integrate(self.neutral(), np.array(self.rest)), q)
+
+    def spring_force(self, q: np.ndarray) -> np.ndarray:
+        """The force of the springs, the negative gradient of ½ Σ stiffness · stretch²: (nv,)."""
+        return -np.array(self.stiffness) * self.stretch(q)
 
     def tangent_rate(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         """u̇ for which integrate(q, u) moves with velocity v: v + ½[u,v] + ⅟₁₂[u,[u,v]] + O(u⁴)."""

@@ -53,6 +53,14 @@ def _along(axis: Numbers, q: np.ndarray) -> np.ndarray:
     return np.array(axis)[:, None] @ q
 
 
+def _alike(joint: Joint, stiffness: np.ndarray) -> None:
+    """Refuse a spring that turns harder about one axis: it would have no potential."""
+    if np.ptp(stiffness) > 0:
+        raise ModelError(
+            f"{joint}: turns against stiffness {stiffness.tolist()}; give one number for all axes"
+        )
+
+
 @dataclass(frozen=True)
 class Revolute(Joint):
     """Turns about an axis: R = exp(a× q)."""
@@ -189,6 +197,10 @@ class Spherical(Joint):
     def commuting(self) -> bool:
         return False
 
+    def __post_init__(self) -> None:
+        Joint.__post_init__(self)
+        _alike(self, np.atleast_1d(self.stiffness))
+
     def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return quaternion_matrix(q), np.zeros(3)
 
@@ -231,6 +243,13 @@ class Planar(Joint):
         p = p + R @ translation_exp(np.array([0, 0, dv[2]]), np.array([dv[0], dv[1], 0]))
         return np.array([p[0], p[1], q[2] + dv[2]])
 
+    def stretch(self, q: np.ndarray) -> np.ndarray:
+        return q - np.array(self.rest)
+
+    def spring_force(self, q: np.ndarray) -> np.ndarray:
+        pull = -np.array(self.stiffness) * self.stretch(q)
+        return self.pose(q)[0].T @ pull
+
     def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         turn = atan2(sin(q1[2] - q0[2]), cos(q1[2] - q0[2]))
         R, p = self.pose(q0)
@@ -249,6 +268,10 @@ class Free(Joint):
     def commuting(self) -> bool:
         return False
 
+    def __post_init__(self) -> None:
+        Joint.__post_init__(self)
+        _alike(self, np.atleast_1d(self.stiffness)[:3])
+
     def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return quaternion_matrix(q[3:]), q[:3]
 
@@ -265,6 +288,15 @@ class Free(Joint):
     def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
         position = q[:3] + quaternion_matrix(q[3:]) @ translation_exp(dv[:3], dv[3:])
         return np.concatenate([position, quaternion_product(q[3:], quaternion_exp(dv[:3]))])
+
+    def stretch(self, q: np.ndarray) -> np.ndarray:
+        back = quaternion_conjugate(quaternion_exp(np.array(self.rest)[:3]))
+        turn = quaternion_log(quaternion_product(back, q[3:]))
+        return np.concatenate([turn, q[:3] - np.array(self.rest)[3:]])
+
+    def spring_force(self, q: np.ndarray) -> np.ndarray:
+        pull = -np.array(self.stiffness) * self.stretch(q)
+        return np.concatenate([pull[:3], quaternion_matrix(q[3:]).T @ pull[3:]])
 
     def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         turn = quaternion_log(quaternion_product(quaternion_conjugate(q0[3:]), q1[3:]))

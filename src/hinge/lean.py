@@ -15,7 +15,7 @@ links are not those of the original: this form is for joint-level results only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -181,8 +181,7 @@ def _split_turn(R: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _data(joint: Joint) -> dict[str, Any]:
-    names = ("armature", "damping", "friction", "lower", "upper", "velocity_limit", "effort_limit")
-    return {name: getattr(joint, name) for name in (*names, "mimic")}
+    return {f.name: getattr(joint, f.name) for f in fields(Joint)}
 
 
 def _regrouped(bodies: list[Body]) -> list[Body]:

@@ -356,7 +356,7 @@ def _kinds(
 
 def _geometry(joint: Joint) -> Joint:
     """The joint without its limits and losses; every hinge as one that is counted from a zero."""
-    plain = {n: 0.0 for n in ("armature", "damping", "friction")}
+    plain = {n: 0.0 for n in ("armature", "stiffness", "rest", "damping", "friction")}
     endless = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
     if isinstance(joint, Revolute) and joint.axis == (0.0, 0.0, 1.0):
         return TurnedRevolute(zero=getattr(joint, "zero", 0.0))

@@ -18,34 +18,12 @@ from .mechanism import Mechanism
 from .robot import Robot
 from .runtime.cache import digest
 from .runtime.rollout import Rollout
-from .trace.functions import maximum, minimum
 from .trace.program import Program, trace
 from .trace.scan import Scan
 
-__all__ = ["Called", "Traced", "joint_losses", "motion_kernel", "traced_force"]
+__all__ = ["Called", "Traced", "motion_kernel", "traced_force"]
 
 Force = Callable[[Any, Any, Any], Any]
-
-# below this speed (rad/s or m/s) Coulomb friction fades to zero instead of jumping
-_STICTION_SPEED = 1.5e-2
-
-
-def joint_losses(mech: Mechanism) -> Callable[[np.ndarray], np.ndarray]:
-    """q̇ ↦ −damping q̇ − friction s(q̇) of every joint; s is the sign, smoothed at low speed.
-
-    s = c (3 − c²)/2 with c = q̇ / stiction speed, between −1 and 1.
-    """
-    ratio = mech.rates(np.ones(mech.nv))
-    parts = list(zip(mech.bodies, ratio, strict=True))
-    damping = mech.join([np.array(b.joint.damping) * r for b, r in parts])
-    friction = mech.join([np.array(b.joint.friction) * np.sign(r) for b, r in parts])
-
-    def losses(qd: np.ndarray) -> np.ndarray:
-        x = qd / _STICTION_SPEED
-        c = np.clip(x, -1, 1) if qd.dtype != object else minimum(maximum(x, -1.0), 1.0)
-        return -damping * qd - friction * (0.5 * c * (3 - c * c))
-
-    return losses if friction.any() else lambda qd: -damping * qd
 
 
 class Traced:
@@ -57,11 +35,14 @@ class Traced:
         self.mech, self.force, self.constraints = mech, force, constraints
         self.form = Lean.same(mech) if constraints else lean(mech)
         self.f_ext = None if f_ext is None else self.form.forces(f_ext)
-        self.losses = joint_losses(mech)
+
+    def total(self, t: Any, q: Any, qd: Any) -> Any:
+        """The joint forces, those of springs and losses among them."""
+        return self.force(t, q, qd) + algorithms.passive_forces(self.mech, q, qd)
 
     def acceleration(self, t: Any, q: Any, qd: Any) -> Any:
         """As in `System`."""
-        state = self.form.mechanism, q, qd, self.force(t, q, qd) + self.losses(qd)
+        state = self.form.mechanism, q, qd, self.total(t, q, qd)
         if self.constraints:
             motion = algorithms.constrained_forward_dynamics
             return motion(*state, self.constraints, self.f_ext).qdd
@@ -89,8 +70,8 @@ class Traced:
 
     def working(self, t: Any, q: Any, qd: Any) -> Any:
         """As in `System`."""
-        mech, total = self.form.mechanism, self.force(t, q, qd) + self.losses(qd)
-        external = algorithms.working_forces(mech, q, total, self.f_ext)
+        mech = self.form.mechanism
+        external = algorithms.working_forces(mech, q, self.total(t, q, qd), self.f_ext)
         return external + algorithms.working_gravity(mech, q)
 
 
@@ -101,11 +82,14 @@ class Called:
         self, robot: Robot, force: Force, f_ext: Any, constraints: Sequence[LoopConstraint]
     ) -> None:
         self.robot, self.force, self.f_ext, self.constraints = robot, force, f_ext, constraints
-        self.losses = joint_losses(robot.mechanism)
+
+    def total(self, t: Any, q: Any, qd: Any) -> Any:
+        """The joint forces, those of springs and losses among them."""
+        return self.force(t, q, qd) + self.robot.passive_forces(q, qd)
 
     def acceleration(self, t: Any, q: Any, qd: Any) -> Any:
         """As in `System`."""
-        total = self.force(t, q, qd) + self.losses(qd)
+        total = self.total(t, q, qd)
         if self.constraints:
             motion = self.robot.constrained_forward_dynamics
             return motion(q, qd, total, self.constraints, self.f_ext).qdd
@@ -133,7 +117,7 @@ class Called:
 
     def working(self, t: Any, q: Any, qd: Any) -> Any:
         """As in `System`."""
-        total = self.force(t, q, qd) + self.losses(qd)
+        total = self.total(t, q, qd)
         return self.robot.working_forces(q, total, self.f_ext) + self.robot.working_gravity(q)
 
 

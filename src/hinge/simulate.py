@@ -52,8 +52,8 @@ class Trajectory:
 
     @cached_property
     def potential_energy(self) -> np.ndarray:
-        """(T, …), J."""
-        return self.robot.potential_energy(self.q)
+        """Of gravity and of the springs of joints: (T, …), J."""
+        return self.robot.potential_energy(self.q) + self.robot.spring_energy(self.q)
 
     @property
     def energy(self) -> np.ndarray:
@@ -93,7 +93,7 @@ def simulate(
 
     tau: (…, nv), or a function of (t, q, qd) of one sample that gives (nv,).
     taus: (steps, …, nv), one for each step and held during it; tau and taus add up.
-    Joint damping and Coulomb friction of the mechanism act besides; joint limits do not.  f_ext
+    Springs, damping and Coulomb friction of the joints act besides; joint limits do not.  f_ext
     acts throughout; constraints close loops.
     method: "rk4", of fourth order on every joint; "semi_implicit_euler", of first order, which
     keeps the energy of conservative motions bounded; "implicit_midpoint", of second order in total

@@ -16,6 +16,7 @@ import numpy as np
 
 __all__ = [
     "atan2",
+    "clip",
     "cos",
     "half_upper",
     "inverse_spd",
@@ -87,6 +88,20 @@ def sign(x: Any) -> Any:
 def is_zero(x: Any) -> bool:
     """Whether a scalar is known to be 0: of a traced scalar or a symbol it is not known."""
     return isinstance(x, Number) and x == 0
+
+
+def clip(x: Any, low: float, high: float) -> Any:
+    """x between two bounds; of a complex number by its real part; of an array each entry."""
+    if isinstance(x, np.ndarray):
+        return np.array([clip(e, low, high) for e in x.ravel()]).reshape(x.shape)
+    if isinstance(x, _NUMBERS):
+        return low if np.real(x) < low else high if np.real(x) > high else x
+    method = getattr(x, "clip", None)
+    if method is not None:
+        return method(low, high)
+    library = sys.modules[type(x).__module__.partition(".")[0]]
+    least, most = (getattr(library, name, None) for name in ("fmin", "fmax"))
+    return least(most(x, low), high) if least and most else min(max(x, low), high)
 
 
 def mirror_lower(A: np.ndarray) -> np.ndarray:

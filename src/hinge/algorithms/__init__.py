@@ -58,6 +58,7 @@ from .linearized_forward import forward_dynamics_derivatives, forward_dynamics_j
 from .linearized_inverse import inverse_dynamics_derivatives, inverse_dynamics_jvp
 from .mass_matrix import crba, mass_matrix, mass_matrix_inverse
 from .operational_space import operational_space_inertia, operational_space_inertia_inverse
+from .passive import passive_forces, spring_energy
 from .sensitivity import (
     coriolis_matrix,
     mass_matrix_rate,
@@ -125,11 +126,13 @@ __all__ = [
     "neutral",
     "operational_space_inertia",
     "operational_space_inertia_inverse",
+    "passive_forces",
     "poses",
     "potential_energy",
     "random_configuration",
     "rnea",
     "schur_blocks",
+    "spring_energy",
     "tangent_rate",
     "total_mass",
     "total_rates",

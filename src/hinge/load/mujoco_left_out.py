@@ -1,4 +1,4 @@
-"""What moves a MuJoCo model and has no place in a mechanism: springs, constraints, fluids."""
+"""What moves a MuJoCo model and has no place in a mechanism: constraints, servos, fluids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def left_out(model: Any) -> list[str]:
     bodies = names_of(model, "body", "body")
     servos = model.actuator_biastype
     lists = {
-        "springs of joints": _where(joints, _any(model, "jnt_stiffness", "jnt_stiffnesspoly")),
+        "polynomial springs of joints": _where(joints, _any(model, "jnt_stiffnesspoly")),
         "limits of ball joints": _where(joints, (model.jnt_type == 1) & (model.jnt_limited != 0)),
         "polynomial damping of joints": _dofs(model, joints, _any(model, "dof_dampingpoly")),
         "equality constraints": _where(names_of(model, "eq", "equality"), model.eq_active0),

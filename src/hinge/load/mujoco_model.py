@@ -22,7 +22,7 @@ from ..builder import MechanismBuilder
 from ..errors import ModelError
 from ..joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
 from ..mechanism import GROUND, Mechanism
-from ..rotation import quaternion_matrix
+from ..rotation import quaternion_log, quaternion_matrix
 from ..spatial import Inertia, Transform
 from .mujoco_shapes import MeshFile, body_shapes
 from .mujoco_state import FREE_ORDER, joint_names, names_of, unique
@@ -33,7 +33,7 @@ _FREE, _BALL, _SLIDE, _HINGE = range(4)  # mjtJoint
 MAX_SIZE = 1e12  # of any number, in SI units
 _NUMBERS = (
     *("body_pos", "body_quat", "body_mass", "body_inertia", "body_ipos", "body_iquat"),
-    *("jnt_pos", "jnt_axis", "dof_armature", "dof_damping", "dof_frictionloss"),
+    *("jnt_pos", "jnt_axis", "jnt_stiffness", "dof_armature", "dof_damping", "dof_frictionloss"),
     *("site_pos", "site_quat", "geom_pos", "geom_quat", "geom_size"),
     *("actuator_gear", "actuator_armature", "actuator_damping"),
 )
@@ -142,12 +142,23 @@ class _Reader:
             "armature": model.dof_armature[dofs] + armature,
             "damping": model.dof_damping[dofs] + damping,
             "friction": model.dof_frictionloss[dofs],
+            "stiffness": float(model.jnt_stiffness[j]),
         }
+        if model.jnt_stiffness[j]:
+            data["rest"] = self._rest(j, nv)
         if nv == 1 and model.jnt_limited[j]:
             data["lower"], data["upper"] = model.jnt_range[j].tolist()
         if nv == 1 and model.jnt_actfrclimited[j]:
             data["effort_limit"] = float(np.abs(model.jnt_actfrcrange[j]).max())
         return data
+
+    def _rest(self, j: int, nv: int) -> Any:
+        """Where the spring of a joint is slack, as a displacement of our joint."""
+        at = self._model.jnt_qposadr[j]
+        if nv == 1:
+            return float(self._model.qpos_spring[at])
+        turn = quaternion_log(self._model.qpos_spring[at + nv - 3 :][:4])
+        return [*turn, *self._model.qpos_spring[at : at + nv - 3]]
 
     def _inertia(self, b: int) -> Inertia:
         R = quaternion_matrix(self._model.body_iquat[b])

@@ -248,6 +248,8 @@ def _joint(edge: _Edge, mimic: Mimic | None) -> Joint:
     dynamics, limit = edge.element.child("dynamics"), edge.element.child("limit")
     if dynamics is not None:
         data |= {name: dynamics.number(name, 0.0) for name in ("damping", "friction")}
+        data["stiffness"] = dynamics.number("spring_stiffness", 0.0)
+        data["rest"] = dynamics.number("spring_reference", 0.0)
     if limit is not None:
         data |= {f"{name}_limit": _limit(limit, name, np.inf) for name in ("velocity", "effort")}
         if edge.kind in ("revolute", "prismatic") and {"lower", "upper"} & limit.attributes.keys():

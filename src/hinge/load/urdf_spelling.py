@@ -30,7 +30,7 @@ _ATTRIBUTES = {
     "child": ("link",),
     "axis": ("xyz",),
     "limit": ("lower", "upper", "velocity", "effort"),
-    "dynamics": ("damping", "friction"),
+    "dynamics": ("damping", "friction", "spring_stiffness", "spring_reference"),
     "mimic": ("joint", "multiplier", "offset"),
     "mass": ("value",),
     "inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
@@ -39,7 +39,7 @@ _ATTRIBUTES = {
 _FOREIGN = {
     "joint": ("dont_collapse",),
     "limit": ("acceleration", "deceleration", "jerk", "command_effort", "current", "gear_velocity"),
-    "dynamics": ("D", "K", "mu_coulomb", "mu_viscous", "spring_reference", "spring_stiffness"),
+    "dynamics": ("D", "K", "mu_coulomb", "mu_viscous"),
 }
 
 

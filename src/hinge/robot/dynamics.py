@@ -60,6 +60,10 @@ class Dynamics(Front):
         """g(q), the joint forces that hold the robot still: (…, nv)."""
         return self._call("gravity_forces", q=q, out=out)
 
+    def passive_forces(self, q: ArrayLike, qd: ArrayLike) -> np.ndarray:
+        """−stiffness (q ⊟ rest) − damping q̇ − friction sign(q̇) of the joints: (…, nv)."""
+        return self._call("passive_forces", q=q, qd=qd)
+
     def constrained_forward_dynamics(
         self,
         q: ArrayLike,

@@ -108,3 +108,7 @@ class Kinematics(Front):
     def potential_energy(self, q: ArrayLike) -> np.ndarray:
         """−Σ m g·c: (…)."""
         return self._call("potential_energy", q=q)
+
+    def spring_energy(self, q: ArrayLike) -> np.ndarray:
+        """½ Σ stiffness (q ⊟ rest)² of the springs of joints: (…)."""
+        return self._call("spring_energy", q=q)

@@ -116,6 +116,10 @@ class Node:
         negative = self.graph.make("less", self, 0.0)
         return self.graph.make("where", negative, -1.0, 1.0)
 
+    def clip(self, low: float, high: float) -> Any:
+        """The number between low and high that is nearest."""
+        return self.graph.make("min", self.graph.make("max", self, low), high)
+
     def conjugate(self) -> Any:
         """Traced scalars are real."""
         return self
