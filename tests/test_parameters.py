@@ -1,5 +1,7 @@
 """The numbers of a mechanism as inputs: of the generic code, of kernels, of derivatives."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -65,3 +67,107 @@ def test_unknown_arrays_are_refused():
         ArgumentError, match="kernel of 'arm3': no array is called 'mass'; known: q"
     ):
         zoo.arm(3).kernel("inverse_dynamics", "q", "qd", "qdd", "mass")
+
+
+# as keywords of a robot's methods
+
+METHODS = {
+    "inverse_dynamics": lambda s: (s.q, s.qd, s.qdd, s.f_ext),
+    "rnea": lambda s: (s.q, s.qd, s.qdd),
+    "forward_dynamics": lambda s: (s.q, s.qd, s.qdd),
+    "mass_matrix": lambda s: (s.q,),
+    "mass_matrix_inverse": lambda s: (s.q,),
+    "gravity_forces": lambda s: (s.q,),
+    "poses": lambda s: (s.q,),
+    "frame_pose": lambda s: (s.q, "tool"),
+    "jacobian": lambda s: (s.q, "tool"),
+    "center_of_mass": lambda s: (s.q,),
+    "momentum": lambda s: (s.q, s.qd),
+    "kinetic_energy": lambda s: (s.q, s.qd),
+    "potential_energy": lambda s: (s.q,),
+    "inverse_dynamics_derivatives": lambda s: (s.q, s.qd, s.qdd),
+    "total_rates": lambda s: (s.q, s.qd),
+}
+
+
+def other_numbers(mech, count, seed=0):
+    """Numbers of so many mechanisms like this one."""
+    rng = np.random.default_rng(seed)
+    own = parameters(mech)
+    return {
+        "gravity": own["gravity"] + rng.normal(size=(count, 3)),
+        "inertia": rng.uniform(0.5, 2.0, size=(count, 1, 1)) * own["inertia"],
+        "placement": own["placement"] * np.r_[np.ones(9), 1.1, 0.9, 1.2],
+    }
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_numbers_as_keywords(method):
+    robot = hinge.Robot(zoo.arm(3).mechanism, parameters=PARAMETERS)
+    numbers = other_numbers(robot.mechanism, 3)
+    s = random_state(robot, 0)
+    given = METHODS[method](s)
+    got = getattr(robot, method)(*given, **numbers)
+    for i in range(3):
+        own = {n: x if n == "placement" else x[i] for n, x in numbers.items()}
+        other = hinge.Robot(with_parameters(robot.mechanism, **own))
+        expected = getattr(other.alg, getattr(robot, method).__name__)(*given)
+        pairs = (
+            zip(got, expected, strict=True) if isinstance(expected, tuple) else [(got, expected)]
+        )
+        for a, b in pairs:
+            assert_close(np.broadcast_to(a, (3, *np.shape(b)))[i], b, 500 * EPS)
+    # what is not given is the mechanism's own
+    plain = hinge.Robot(robot.mechanism)
+    for keywords in ({}, {"inertia": None}):
+        a, b = getattr(robot, method)(*given, **keywords), getattr(plain, method)(*given)
+        for x, y in zip(a, b, strict=True) if isinstance(b, tuple) else [(a, b)]:
+            assert_close(x, y, 0.0)
+
+
+def test_one_set_of_numbers_and_out():
+    robot = hinge.Robot(zoo.arm(3).mechanism, parameters=("inertia", "gravity"))
+    s = random_state(robot, 0)
+    out = np.empty(3)
+    heavy = 2 * parameters(robot.mechanism)["inertia"]
+    assert robot.gravity_forces(s.q, inertia=heavy, out=out) is not None
+    assert_close(out, 2 * zoo.arm(3).gravity_forces(s.q), 50 * EPS)
+    assert_close(robot.gravity_forces(s.q, gravity=np.zeros(3)), np.zeros(3), EPS)
+    assert_close(robot.gravity_forces(s.q), zoo.arm(3).gravity_forces(s.q), 10 * EPS)
+    again = pickle.loads(pickle.dumps(robot))
+    assert again.parameters == ("inertia", "gravity")
+    assert_close(again.gravity_forces(s.q, inertia=heavy), out, 10 * EPS)
+
+
+def test_numbers_that_are_refused():
+    mech = zoo.arm(3).mechanism
+    with pytest.raises(ArgumentError, match="Robot of 'arm3': a parameter is 'mass'; expected one"):
+        hinge.Robot(mech, parameters=("mass",))
+    robot = hinge.Robot(mech, parameters=("inertia",))
+    with pytest.raises(ArgumentError, match=r"inertia has shape \(3, 9\); expected .* the inertia"):
+        robot.mass_matrix(np.zeros(3), inertia=np.zeros((3, 9)))
+    with pytest.raises(TypeError, match="gravity"):
+        robot.mass_matrix(np.zeros(3), gravity=np.zeros(3))
+    heavy = parameters(mech)["inertia"]
+    with pytest.raises(ArgumentError, match="inverse_kinematics of 'arm3' takes no inertia: it is"):
+        robot.inverse_kinematics("tool", robot.frame_pose(np.ones(3), "tool"), inertia=heavy)
+
+
+@pytest.mark.parametrize("method", ["rk4", "implicit_midpoint"])
+def test_every_sample_of_a_simulation_may_have_a_mechanism_of_its_own(method):
+    robot = zoo.arm(3)
+    numbers = other_numbers(robot.mechanism, 3)
+    keywords = dict(duration=0.05, dt=0.01, method=method)
+    runs = [
+        hinge.simulate(robot, np.ones(3), compiled=c, **keywords, **numbers) for c in (True, False)
+    ]
+    assert runs[0].q.shape == (6, 3, 3)
+    assert_close(runs[0].q, runs[1].q, 1e-11)
+    for i in range(3):
+        own = {n: x if n == "placement" else x[i] for n, x in numbers.items()}
+        other = hinge.Robot(with_parameters(robot.mechanism, **own))
+        alone = hinge.simulate(other, np.ones(3), **keywords)
+        assert_close(runs[0].q[:, i], alone.q, 1e-10)
+        assert_close(runs[0].energy[:, i], alone.energy, 1e-9)
+    with pytest.raises(ArgumentError, match="simulate 'arm3': an argument is 'mass'; expected one"):
+        hinge.simulate(robot, np.ones(3), mass=1.0)

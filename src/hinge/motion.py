@@ -15,6 +15,7 @@ from .emit.interpret import interpret
 from .integrators import METHODS, Integrator
 from .lean import Lean, lean
 from .mechanism import Mechanism
+from .parameters import PARAMETERS, with_parameters
 from .robot import Robot
 from .runtime.cache import digest
 from .runtime.rollout import Rollout
@@ -30,10 +31,16 @@ class Traced:
     """The system on traced scalars, from the generic algorithms."""
 
     def __init__(
-        self, mech: Mechanism, force: Force, f_ext: Any, constraints: Sequence[LoopConstraint]
+        self,
+        mech: Mechanism,
+        force: Force,
+        f_ext: Any,
+        constraints: Sequence[LoopConstraint],
+        numbers: dict[str, Any],
     ) -> None:
         self.mech, self.force, self.constraints = mech, force, constraints
-        self.form = Lean.same(mech) if constraints else lean(mech)
+        as_it_is = constraints or numbers
+        self.form = Lean.same(with_parameters(mech, **numbers)) if as_it_is else lean(mech)
         self.f_ext = None if f_ext is None else self.form.forces(f_ext)
 
     def total(self, t: Any, q: Any, qd: Any) -> Any:
@@ -177,8 +184,9 @@ def motion_kernel(
 ) -> Rollout:
     """Steps of a method as one kernel, of states q, qd and the integrator's memory.
 
-    given: which of taus (an input of each step, like t), tau and f_ext (parameters, like dt) are
-    arguments.  force: a function that adds to them, of which the program is what it computes.
+    given: which of taus (an input of each step, like t), tau, f_ext and numbers of the mechanism
+    (parameters, like dt) are arguments.  force: a function that adds to the first two, of which
+    the program is what it computes.
     """
     mech, way = robot.mechanism, METHODS[method]
     shapes = {"q": (mech.nq,), "qd": (mech.nv,)}
@@ -223,7 +231,8 @@ def _step(
         def total(t: Any, q: Any, qd: Any) -> Any:
             return held if force is None else held + np.asarray(force(t, q, qd))
 
-        system = Traced(mech, total, a.get("f_ext"), constraints)
+        numbers = {n: a[n] for n in PARAMETERS if n in a}
+        system = Traced(mech, total, a.get("f_ext"), constraints, numbers)
         q, qd, memory = way.advance(system, a["t"], a["dt"], a["q"], a["qd"], memory, stage)
         return q, qd, *memory
 

@@ -19,6 +19,7 @@ from .compiled import MOST_UNROLLED
 from .errors import ArgumentError, SingularError, TraceError
 from .integrators import METHODS
 from .motion import Called, motion_kernel, traced_force
+from .parameters import PARAMETERS
 from .robot import Robot
 from .runtime.call import Argument, broadcast
 from .runtime.check import check_choice, check_number
@@ -88,6 +89,7 @@ def simulate(
     taus: ArrayLike | None = None,
     every: int = 1,
     compiled: bool | None = None,
+    **numbers: ArrayLike,
 ) -> Trajectory:
     """Move the robot from (q, qd) under joint forces for a duration, in steps of dt.
 
@@ -101,8 +103,14 @@ def simulate(
     "joint_midpoint", the same in joint rates.  every: of how many steps one is kept.
     compiled: None runs all steps in one kernel if tau can be traced, and else calls it, for the
     whole batch at once, in every step; True insists on the one, False on the other.
+    numbers: gravity, inertia, placement of the mechanism, other than its own, with any leading
+    shape; see `hinge.parameters`.
     """
-    run = _Run(robot, q, qd, tau, taus, f_ext, tuple(constraints), duration, dt, method, every)
+    for name in numbers:
+        check_choice(f"simulate {robot.name!r}", "an argument", name, PARAMETERS)
+    robot = robot.opened(numbers) if numbers else robot
+    acting = {"f_ext": f_ext, **numbers}
+    run = _Run(robot, q, qd, tau, taus, acting, tuple(constraints), duration, dt, method, every)
     why = "" if compiled is False else run.obstacle()
     if compiled and why:
         raise TraceError(f"{run.where}: it cannot be compiled as one kernel: {why}")
@@ -120,7 +128,7 @@ class _Run:
         qd: ArrayLike | None,
         tau: Force | None,
         taus: ArrayLike | None,
-        f_ext: ArrayLike | None,
+        acting: dict[str, ArrayLike | None],
         constraints: tuple[LoopConstraint, ...],
         duration: float,
         dt: float,
@@ -146,7 +154,7 @@ class _Run:
             )
         start = {"q": q, "qd": np.zeros(robot.nv) if qd is None else qd}
         start |= {} if tau is None or callable(tau) else {"tau": tau}
-        start |= {} if f_ext is None else {"f_ext": f_ext}
+        start |= {n: x for n, x in acting.items() if x is not None}
         self.given = self._together([robot.argument(n, x) for n, x in start.items()], taus)
         self.lead = self.given["q"].shape[:-1]
         self.function = tau if callable(tau) else None
@@ -188,7 +196,7 @@ class _Run:
     def in_one_kernel(self) -> tuple[np.ndarray, np.ndarray]:
         """q and q̇ at all times, by machine code."""
         robot, given = self.robot, self.given
-        names = [n for n in ("taus", "tau", "f_ext") if n in given]
+        names = [n for n in ("taus", "tau", "f_ext", *PARAMETERS) if n in given]
         ways = robot, self.method, names, self.function, self.program, self.constraints
         kernel = motion_kernel(*ways)
         memory = np.zeros(robot.nv)

@@ -23,6 +23,9 @@ class Robot(Kinematics, Dynamics, Diagonalized, Geometry, Underactuated, Operati
     Every method takes arrays with any leading shape and broadcasts them: `q` (…, nq), `qd`, `qdd`,
     `tau` (…, nv), `f_ext` (…, n_bodies, 6).  A wrong argument raises `ArgumentError`; NaN raises in
     a single call and gives NaN for that sample in a batch.
+
+    `Robot(mechanism, parameters=("inertia",))` takes such numbers of the mechanism as keywords of
+    every method: `robot.inverse_dynamics(q, qd, qdd, inertia=…)`, per sample, broadcast like q.
     """
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,8 +14,10 @@ from .. import algorithms
 from ..compiled import PER_DOF, array_shape, compile, robot_kernel
 from ..errors import ArgumentError
 from ..mechanism import Mechanism
+from ..parameters import PARAMETERS
 from ..rollout import rollout
 from ..runtime.call import Argument, evaluate
+from ..runtime.check import check_choice
 from ..runtime.kernel import Kernel
 
 __all__ = ["Algorithms", "Front"]
@@ -43,9 +45,17 @@ class Front:
     """What every robot has: its names, its configurations, and how calls reach kernels."""
 
     def __init__(
-        self, mechanism: Mechanism, dtype: Any = np.float64, threads: int | None = None
+        self,
+        mechanism: Mechanism,
+        dtype: Any = np.float64,
+        threads: int | None = None,
+        parameters: Sequence[str] = (),
     ) -> None:
-        """dtype: of the arithmetic, float64 or float32; threads: for batches, None: all cores."""
+        """dtype: of the arithmetic, float64 or float32; threads: for batches, None: all cores.
+
+        parameters: numbers of the mechanism that calls may give as keywords, of "gravity" (…, 3),
+        "inertia" (…, n_bodies, 10), "placement" (…, n_bodies, 12); see `hinge.parameters`.
+        """
         if not isinstance(mechanism, Mechanism):
             raise ArgumentError(
                 f"Robot needs a Mechanism, got {type(mechanism).__name__}; "
@@ -53,7 +63,16 @@ class Front:
             )
         self.mechanism, self.dtype, self.threads = mechanism, np.dtype(dtype), threads
         self.alg = Algorithms(mechanism)
+        self.parameters = tuple(parameters)
+        for name in self.parameters:
+            check_choice(f"Robot of {mechanism.name!r}", "a parameter", name, PARAMETERS)
         self._kernels: dict[Any, Any] = {}
+        self._numbers: dict[str, Any] = {}
+        self.asked = False
+        if self.parameters:
+            from .opened import open_methods
+
+            open_methods(self)
 
     # what it is
 
@@ -186,12 +205,13 @@ class Front:
         **arrays: Any,
     ) -> Any:
         """The named algorithm on the arrays that are not None; wrap: joins several results."""
-        out = arrays.pop("out", None)
+        self.asked, out = True, arrays.pop("out", None)
+        arrays.update(self._numbers)
         given = [self.argument(k, v) for k, v in arrays.items() if v is not None]
         names = [a.name for a in given]
         kernel = self.kernel(name, *names, **(static or {}))
         result = evaluate(f"{name} of {self.name!r}", kernel, given, out)
-        if static is None and name not in self.__dict__:
+        if static is None and name not in self.__dict__ and not self._numbers:
             self._shorten(name, names, kernel, tuple if wrap is None else wrap)
         return result if wrap is None else wrap(*result)
 
@@ -209,7 +229,20 @@ class Front:
             self.__dict__.update(dict.fromkeys(aliases, fast))
 
     def __reduce__(self) -> Any:
-        return type(self), (self.mechanism, self.dtype, self.threads)
+        return type(self), (self.mechanism, self.dtype, self.threads, self.parameters)
+
+    def opened(self, numbers: Mapping[str, Any]) -> Any:
+        """This robot with other numbers in all calls that take arrays, for functions on robots.
+
+        numbers: some of gravity, inertia, placement, with any leading shape.  `asked` tells
+        afterwards whether there were such calls.
+        """
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        for name in [n for n in other.__dict__ if n in dir(type(self))]:
+            del other.__dict__[name]
+        other.__dict__.update(parameters=(), asked=False, _numbers=dict(numbers))
+        return other
 
     def argument(self, name: str, value: Any) -> Argument:
         """What this robot expects of an array of that name, for functions built on robots."""
@@ -221,6 +254,8 @@ class Front:
             return Argument(name, value, shape, f"a force (moment; force) on {shape[0]} bodies")
         if name == "points":
             return Argument(name, value, shape, f"a point of each of {shape[0]} bodies")
+        if name in PARAMETERS:
+            return Argument(name, value, shape, f"the {name} of the mechanism")
         return Argument(name, value, shape, f"nv = {self.nv} {PER_DOF[name]}")
 
     def _check_quaternions(self, q: np.ndarray) -> str:
