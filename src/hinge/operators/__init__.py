@@ -2,22 +2,30 @@
 
 from .decompose import decompose
 from .derivative import derivative
+from .diagonal import coriolis
 from .expr import Operator, block
 from .laws import LAWS, Law
 from .library import Operators
+from .linear_models import LinearOperators, linearized
 from .show import describe, latex
 from .simplify import explain, simplify
+from .split import SplitOperators, split
 
 __all__ = [
     "LAWS",
     "Law",
+    "LinearOperators",
     "Operator",
     "Operators",
+    "SplitOperators",
     "block",
+    "coriolis",
     "decompose",
     "derivative",
     "describe",
     "explain",
     "latex",
+    "linearized",
     "simplify",
+    "split",
 ]

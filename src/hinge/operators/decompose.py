@@ -5,7 +5,9 @@
     ψXψ* = ψ̃S + S + Sψ̃*       S(p) = X(p) + Σ φ(p,k) τ̄(k) S(k) τ̄*(k) φ*(p,k)
     ψ*Xψ = ψ̃*S + S + Sψ̃ + ψ*Cψ   S(k) = X(k) + τ̄*(k) φ*(p,k) S(p) φ(p,k) τ̄(k)         (A.3)
 
-with φ̃ = φ − I.  In the last one, and in φ*Xφ, C = ℰ*Sℰ − S + X couples bodies on different
+    ψ*Xφ* = ψ*(X − S) + Sφ*       S(k) = X(k) + τ̄*(k) φ*(p,k) S(p) φ*(p,k)⁻¹               (A.5)
+
+with φ̃ = φ − I.  In the fourth, and in φ*Xφ, C = ℰ*Sℰ − S + X couples bodies on different
 branches; it vanishes on a serial chain, where (A.3) is printed without it.
 """
 
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
+from ..spatial import ForceTransfer
 from .expr import Identity, Operator, Product, product
 from .leaves import Blocks, Chain, Local
 from .plan import apply
@@ -24,13 +27,17 @@ __all__ = ["decompose", "local_blocks"]
 
 
 def decompose(A: Operator) -> Operator:
-    """A = chain @ X @ chain*, or chain* @ X @ chain, as one-sided parts; X is block diagonal."""
+    """A = chain @ X @ chain* as one-sided parts; X is block diagonal.
+
+    Also chain* @ X @ chain, and chain* @ X @ φ* (A.4, A.5).
+    """
     factors = A.factors if isinstance(A, Product) else (A,)
     left, right, inner = factors[0], factors[-1], factors[1:-1]
     if (
         not isinstance(left, Chain)
         or not isinstance(right, Chain)
-        or left.adjoint == right.adjoint
+        or (left.adjoint, right.adjoint) == (False, False)
+        or (left.adjoint and right.adjoint and right.gain is not None)
         or not all(isinstance(f, Local) for f in inner)
     ):
         raise ArgumentError(
@@ -39,6 +46,8 @@ def decompose(A: Operator) -> Operator:
         )
     X = product(inner)
     S = _local(A, X, left, right)
+    if right.adjoint and left.adjoint:
+        return left @ (X - S) + S @ right
     parts = (left - Identity()) @ S + S + S @ (right - Identity())
     serial = all(b.parent == k - 1 for k, b in enumerate(A.at.mechanism.bodies))
     if not left.adjoint or serial:
@@ -48,7 +57,7 @@ def decompose(A: Operator) -> Operator:
 
 
 def _local(A: Operator, X: Operator, left: Chain, right: Chain) -> Local:
-    sweep = _outward if left.adjoint else _inward
+    sweep = _inward if not left.adjoint else _along if right.adjoint else _outward
     symmetric = right == left.T and X.T == X
     name = f"{'R' if left.gain is right.gain is None else 'S'}[{X}]"
     blocks = Blocks(lambda: sweep(X, left, right))
@@ -86,4 +95,14 @@ def _outward(X: Operator, left: Chain, right: Chain) -> list[Any]:
     for p, k in X.at.mechanism.outward():
         if p:
             S[k] = S[k] + _passing(left, k).T @ S[p] @ _passing(right, k)
+    return S
+
+
+def _along(X: Operator, left: Chain, right: Chain) -> list[Any]:
+    S = local_blocks(X)
+    for p, k in X.at.mechanism.outward():
+        if p:
+            phi = X.at.phi_blocks[k]
+            back = ForceTransfer(phi.R.T, -phi.R.T @ phi.p) @ np.eye(6)
+            S[k] = S[k] + _passing(left, k).T @ S[p] @ back.T
     return S

@@ -27,7 +27,7 @@ from .decompose import local_blocks
 from .expr import Adjoint, Block, Identity, Operator, Product, Sum, Zero, block, product, total
 from .leaves import Blocks, Chain, Hop, Local, Named, Pick
 
-__all__ = ["derivative"]
+__all__ = ["Along", "derivative"]
 
 
 def derivative(A: Operator, direction: Any) -> Operator:
@@ -43,10 +43,10 @@ def derivative(A: Operator, direction: Any) -> Operator:
         raise ArgumentError(
             f"a derivative is along one direction ({A.at.joint.dim},); got shape {rates.shape}"
         )
-    return _Along(A.at, rates)(A)
+    return Along(A.at, rates)(A)
 
 
-class _Along:
+class Along:
     """Derivatives along one direction; blocks are worked out once."""
 
     def __init__(self, o: Any, direction: np.ndarray) -> None:
