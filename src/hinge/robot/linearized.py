@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,10 +11,16 @@ from numpy.typing import ArrayLike
 from ..algorithms.linearized_forward import ForwardDynamicsDerivatives, Method
 from ..algorithms.linearized_inverse import InverseDynamicsDerivatives
 from ..algorithms.loads import LOADS, Load
+from ..errors import ArgumentError
 from ..linalg import expm
-from ..runtime.call import broadcast
+from ..runtime.call import broadcast, evaluate
 from ..runtime.check import check_choice, check_number
 from .front import Front
+from .second_order import (
+    ForwardDynamicsSecondDerivatives,
+    InverseDynamicsSecondDerivatives,
+    second_order_kernel,
+)
 
 __all__ = ["LinearModel", "Linearized"]
 
@@ -30,6 +37,7 @@ class LinearModel(NamedTuple):
 class Linearized(Front):
     """How forces and accelerations change with the motion."""
 
+    @overload
     def inverse_dynamics_derivatives(
         self,
         q: ArrayLike,
@@ -38,14 +46,45 @@ class Linearized(Front):
         f_ext: ArrayLike | None = None,
         points: ArrayLike | None = None,
         load: Load = "body",
+        order: Literal[1] = 1,
     ) -> InverseDynamicsDerivatives:
+        """The first derivatives."""
+        ...
+
+    @overload
+    def inverse_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        *,
+        order: Literal[2],
+    ) -> InverseDynamicsSecondDerivatives:
+        """The second derivatives."""
+        ...
+
+    def inverse_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        points: ArrayLike | None = None,
+        load: Load = "body",
+        order: Literal[1, 2] = 1,
+    ) -> InverseDynamicsDerivatives | InverseDynamicsSecondDerivatives:
         """∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈ = M as `.dq .dqd .dqdd`, each (…, nv, nv).
 
         ∂q is along the joints' tangents.  load: what stays of f_ext when the bodies move: its
         components in "body" axes, the force in the "world", or a "dead" load's direction, which
         acts at the points (…, n_bodies, 3) of the bodies, by default their origins.
+        order: 2 for the second derivatives `.dq_dq .dq_dqd .dqd_dqd .dq_dqdd` instead.
         """
         name, static = "inverse_dynamics_derivatives", self._load(load)
+        if self._second(name, order, load):
+            given = {"q": q, "qd": qd, "qdd": qdd, "f_ext": f_ext}
+            return InverseDynamicsSecondDerivatives(*self._call_second(name, **given))
         arrays: dict[str, Any] = {"q": q, "qd": qd, "qdd": qdd, "f_ext": f_ext, "points": points}
         return self._call(name, static, InverseDynamicsDerivatives, **arrays)
 
@@ -69,6 +108,7 @@ class Linearized(Front):
         extra: dict[str, Any] = {"f_ext": f_ext, "points": points}
         return self._call("inverse_dynamics_jvp", self._load(load), **arrays, **extra)
 
+    @overload
     def forward_dynamics_derivatives(
         self,
         q: ArrayLike,
@@ -78,13 +118,45 @@ class Linearized(Front):
         points: ArrayLike | None = None,
         load: Load = "body",
         method: Method | None = None,
+        order: Literal[1] = 1,
     ) -> ForwardDynamicsDerivatives:
+        """The first derivatives."""
+        ...
+
+    @overload
+    def forward_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        *,
+        order: Literal[2],
+    ) -> ForwardDynamicsSecondDerivatives:
+        """The second derivatives."""
+        ...
+
+    def forward_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        points: ArrayLike | None = None,
+        load: Load = "body",
+        method: Method | None = None,
+        order: Literal[1, 2] = 1,
+    ) -> ForwardDynamicsDerivatives | ForwardDynamicsSecondDerivatives:
         """∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ = M⁻¹ as `.dq .dqd .dtau`, each (…, nv, nv).
 
         load, points: as in `inverse_dynamics_derivatives`.  method: "articulated" (Algorithm 6) or
         "conventional" (Algorithm 4, by way of inverse dynamics); None takes the cheaper one.
+        order: 2 for the second derivatives `.dq_dq .dq_dqd .dqd_dqd .dq_dtau` instead.
         """
         name, static = "forward_dynamics_derivatives", self._way(load, method)
+        if self._second(name, order, load):
+            given = {"q": q, "qd": qd, "tau": tau, "f_ext": f_ext}
+            return ForwardDynamicsSecondDerivatives(*self._call_second(name, **given))
         arrays: dict[str, Any] = {"q": q, "qd": qd, "tau": tau, "f_ext": f_ext, "points": points}
         return self._call(name, static, ForwardDynamicsDerivatives, **arrays)
 
@@ -147,6 +219,24 @@ class Linearized(Front):
                 columns = [body.joint.drift(e) for e in np.eye(body.joint.nv)]
                 out[..., at, at] = np.einsum("...i,ijk->...jk", rates[..., at], columns)
         return out
+
+    def _second(self, name: str, order: int, load: Load) -> bool:
+        """Whether second derivatives are asked for; those of loads that turn are not known."""
+        where = f"{name} of {self.name!r}"
+        if check_choice(where, "order", order, (1, 2)) == 2 and load != "body":
+            raise ArgumentError(
+                f"{where}: load is {load!r}; second derivatives know forces in body axes only: "
+                f"use load='body', or hinge.hessian of a function of your own"
+            )
+        return order == 2
+
+    def _call_second(self, name: str, **arrays: Any) -> Any:
+        """The second derivatives, from a kernel that is kept."""
+        given = [self.argument(k, v) for k, v in arrays.items() if v is not None]
+        names = tuple(a.name for a in given)
+        make = partial(second_order_kernel, self.mechanism, name, names, self.dtype, self.threads)
+        kernel = self.keep(("second order", name, names), make)
+        return evaluate(f"second order of {name} of {self.name!r}", kernel, given)
 
     def _load(self, load: Load) -> dict[str, Any] | None:
         kind = check_choice(f"derivatives of {self.name!r}", "load", load, LOADS)

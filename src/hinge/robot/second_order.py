@@ -1,0 +1,82 @@
+"""Second derivatives of the dynamics: the graphs of the first ones, differentiated once more.
+
+Along joint tangents, f(q ⊞ δ) has the Hessian ½(T + Tᵀ) at δ = 0, where T(a, b) is the derivative
+along b of the derivative along a.  So it is enough to differentiate ∂τ/∂q(q ⊞ δ), which Algorithm 2
+gives, and ∂q̈/∂q, by Algorithm 4, with respect to δ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import algorithms
+from ..compiled import array_shape
+from ..lean import lean
+from ..mechanism import Mechanism
+from ..runtime.kernel import Kernel
+from ..trace.program import trace
+
+__all__ = [
+    "ForwardDynamicsSecondDerivatives",
+    "InverseDynamicsSecondDerivatives",
+    "second_order_kernel",
+]
+
+
+class InverseDynamicsSecondDerivatives(NamedTuple):
+    """∂²τ_i/∂x_a∂y_b as [i, a, b], each (nv, nv, nv); those not here are zero.
+
+    dq_dq is symmetric in a, b: the Hessian of τ(q ⊞ δ).  dq_dqdd is ∂M/∂q.
+    """
+
+    dq_dq: np.ndarray
+    dq_dqd: np.ndarray
+    dqd_dqd: np.ndarray
+    dq_dqdd: np.ndarray
+
+
+class ForwardDynamicsSecondDerivatives(NamedTuple):
+    """∂²q̈_i/∂x_a∂y_b as [i, a, b], each (nv, nv, nv); those not here are zero.
+
+    dq_dq is symmetric in a, b: the Hessian of q̈(q ⊞ δ).  dq_dtau is ∂M⁻¹/∂q.
+    """
+
+    dq_dq: np.ndarray
+    dq_dqd: np.ndarray
+    dqd_dqd: np.ndarray
+    dq_dtau: np.ndarray
+
+
+def second_order_kernel(
+    mech: Mechanism, name: str, arrays: tuple[str, ...], dtype: Any, threads: int | None
+) -> Kernel:
+    """Second derivatives from the first ones of that name, of arrays q, qd and so on."""
+    from ..derivatives import jacobian
+
+    form = lean(mech)
+    first: Callable[..., Any] = getattr(algorithms, name)
+    if name == "forward_dynamics_derivatives":
+        # fewer operations once differentiated
+        first = partial(first, method="conventional")
+
+    def matrices(delta: np.ndarray, qd: np.ndarray, q: np.ndarray, *rest: np.ndarray) -> Any:
+        given = dict(zip(arrays[2:], rest, strict=True))
+        if "f_ext" in given:
+            given["f_ext"] = form.forces(given["f_ext"])
+        return tuple(first(form.mechanism, algorithms.integrate(mech, q, delta), qd, **given))
+
+    slopes = jacobian(matrices, argnums=(0, 1))
+
+    def fn(*values: np.ndarray) -> tuple[np.ndarray, ...]:
+        q, qd, *rest = values
+        (B_q, _), (A_q, A_qd), (M_q, _) = slopes(np.zeros(mech.nv), qd, q, *rest)
+        swapped = [x.transpose(0, 2, 1) for x in (B_q, A_q, M_q)]
+        return 0.5 * (B_q + swapped[0]), swapped[1], A_qd, swapped[2]
+
+    title = f"second order of {name} of {mech.name!r}"
+    program = trace(fn, [array_shape(mech, a) for a in arrays], title)
+    return Kernel(program, title, arrays, dtype, threads, strict=True)
