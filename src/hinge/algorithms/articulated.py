@@ -10,7 +10,8 @@ inward    D(k) = H(k) P(k) H*(k) + armature(k)                                  
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,22 +19,37 @@ from ..mechanism import Mechanism
 from ..small import inverse_spd, mirror_lower, solve_spd
 from ..spatial import congruence
 
-__all__ = ["articulated_inertias", "released"]
+__all__ = ["Riccati", "released", "riccati"]
 
 
-def articulated_inertias(
-    mech: Mechanism, H: list[np.ndarray], phi: list[Any]
-) -> tuple[list[Any], list[Any], list[Any]]:
-    """P⁺ (6, 6), D⁻¹ (dof, dof) and G (6, dof) of every body, given H and φ.  O(N)."""
+class Riccati(NamedTuple):
+    """What the sweep leaves with every body: P, P⁺ (6, 6), D, D⁻¹ (dof, dof) and G (6, dof)."""
+
+    P: list[Any]
+    P_plus: list[Any]
+    D: list[Any]
+    D_inv: list[Any]
+    G: list[Any]
+
+
+def riccati(
+    mech: Mechanism,
+    H: Sequence[np.ndarray],
+    phi: Sequence[Any],
+    armature: Sequence[np.ndarray] | None = None,
+) -> Riccati:
+    """The sweep, given H and φ; H and armature may be those of some degrees of freedom only.  O(N).
+
+    armature: by default that of all of them.
+    """
+    rotors = mech.armature if armature is None else armature
     P = mech.filled(lambda k: mech.M[k].matrix)
-    P_plus, D_inv, G = mech.slots(3)
+    P_plus, D, D_inv, G = mech.slots(4)
     for p, k in mech.inward():
-        PH = P[k] @ H[k].T
-        D_inv[k] = inverse_spd(H[k] @ PH + np.diag(mech.armature[k]))  # (1)
-        G[k] = PH @ D_inv[k]  # (2)
-        P_plus[k] = mirror_lower(P[k] - G[k] @ PH.T)  # (3)
+        D[k], G[k], P_plus[k] = released(P[k], H[k], rotors[k])  # (1) to (3)
+        D_inv[k] = inverse_spd(D[k])
         P[p] = P[p] + congruence(P_plus[k], phi[k])  # (4)
-    return P_plus, D_inv, G
+    return Riccati(P, P_plus, D, D_inv, G)
 
 
 def released(

@@ -30,8 +30,9 @@ from ..mechanism import Mechanism
 from ..small import half_upper, mirror_lower, upper_root
 from ..spatial import congruence, cross_force, cross_motion
 from . import mimicked
+from .articulated import Riccati, riccati
 from .diagonalized import spread
-from .factor import Riccati, riccati, upper_blocks
+from .factor import upper_blocks
 
 __all__ = [
     "ArticulatedRates",

@@ -26,7 +26,7 @@ import numpy as np
 from ..mechanism import Mechanism
 from ..small import upper_root
 from . import mimicked
-from .factor import Riccati, riccati
+from .articulated import Riccati, riccati
 
 __all__ = [
     "Innovations",

@@ -16,40 +16,15 @@ from M itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..mechanism import Mechanism
-from ..small import inverse_spd, mirror_lower, upper_root
-from ..spatial import congruence
+from ..small import upper_root
+from .articulated import riccati
 from .mass_matrix import mass_matrix
 
-__all__ = ["Riccati", "mass_factor", "mass_factor_inverse", "riccati", "upper_blocks"]
-
-
-class Riccati(NamedTuple):
-    """What the Riccati sweep leaves with every body."""
-
-    P: list[Any]
-    P_plus: list[Any]
-    D: list[Any]
-    D_inv: list[Any]
-    G: list[Any]
-
-
-def riccati(mech: Mechanism, H: list[np.ndarray], phi: list[Any]) -> Riccati:
-    """P, P⁺ (6, 6), D, D⁻¹ (dof, dof) and G (6, dof) of every body, given H and φ.  O(N)."""
-    P = mech.filled(lambda k: mech.M[k].matrix)
-    P_plus, D, D_inv, G = mech.slots(4)
-    for p, k in mech.inward():
-        PH = P[k] @ H[k].T
-        D[k] = mirror_lower(H[k] @ PH + np.diag(mech.armature[k]))  # (1)
-        D_inv[k] = inverse_spd(D[k])
-        G[k] = PH @ D_inv[k]  # (2)
-        P_plus[k] = mirror_lower(P[k] - G[k] @ PH.T)
-        P[p] = P[p] + congruence(P_plus[k], phi[k])  # (3)
-    return Riccati(P, P_plus, D, D_inv, G)
+__all__ = ["mass_factor", "mass_factor_inverse", "upper_blocks"]
 
 
 def mass_factor(mech: Mechanism, q: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 from ..mechanism import Mechanism
 from ..small import inverse_spd, mirror_lower
 from ..spatial import SpatialInertia, congruence
-from .articulated import articulated_inertias
+from .articulated import riccati
 
 __all__ = ["crba", "mass_matrix", "mass_matrix_inverse"]
 
@@ -50,7 +50,8 @@ def mass_matrix_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     if mech.has_followers:
         return inverse_spd(mass_matrix(mech, q))
     H, phi = mech.H(q), mech.phi(q)
-    _, D_inv, G = articulated_inertias(mech, H, phi)
+    known = riccati(mech, H, phi)
+    D_inv, G = known.D_inv, known.G
     unit = np.eye(mech.nv)
     z = [np.zeros((6, mech.nv)) for _ in mech.bodies]
     lam, eps, rows = mech.slots(3)

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..algorithms.articulated import released
+from ..algorithms.articulated import Riccati, riccati
 from ..small import mirror_lower, solve_spd, upper_root
-from ..spatial import congruence
 from .expr import Identity, Operator, Zero
 from .leaves import Blocks, Chain, Local, Named
 
@@ -51,28 +50,22 @@ class Articulation:
         return {"at": self._o, "name": f"{name}{self._suffix}", "tex": f"{tex}{under}"}
 
     @cached_property
-    def riccati(self) -> tuple[list[Any], list[Any], list[Any]]:
+    def riccati(self) -> Riccati:
         """P, D and G of every body, by one sweep inward."""
-        mech, phi = self._o.mechanism, self._o.phi_blocks
-        P = mech.filled(lambda k: mech.M[k].matrix)
-        D, G = ([np.zeros((n, 0)), *[None] * mech.n_bodies] for n in (0, 6))
-        for p, k in mech.inward():
-            D[k], G[k], P_plus = released(P[k], self.H.values[k], self._armature[k])
-            P[p] = P[p] + congruence(P_plus, phi[k])
-        return P, D, G
+        return riccati(self._o.mechanism, self.H.values, self._o.phi_blocks, self._armature)
 
     @cached_property
     def P(self) -> Local:
         """Articulated-body inertias, body → body."""
         b = self._o.body
-        blocks = Blocks(lambda: self.riccati[0])
+        blocks = Blocks(lambda: self.riccati.P)
         return Local(b, b, **self._names("P", "P"), blocks=blocks, symmetric=True)
 
     @cached_property
     def D(self) -> Local:
         """H P H* + J, joint → joint; its inverse is known."""
         j = self.H.out
-        blocks = Blocks(lambda: self.riccati[1], lambda: [Solved(D) for D in self.riccati[1]])
+        blocks = Blocks(lambda: _square(self.riccati.D), lambda: _solved(self.riccati.D))
         return Local(j, j, **self._names("D", "D"), blocks=blocks, symmetric=True)
 
     @cached_property
@@ -88,7 +81,7 @@ class Articulation:
     @cached_property
     def G(self) -> Local:
         """P H* D⁻¹, the gain, joint → body."""
-        blocks = Blocks(lambda: self.riccati[2])
+        blocks = Blocks(lambda: [np.zeros((6, 0)), *self.riccati.G[1:]])
         return Local(self._o.body, self.H.out, **self._names("G", "G"), blocks=blocks)
 
     def _named(self, name: str, tex: str, definition: Operator, symmetric: bool = False) -> Named:
@@ -164,3 +157,11 @@ class Articulation:
     def has_armature(self) -> bool:
         """Whether a joint of the set has armature: some identities then change."""
         return not isinstance(self.J, Zero)
+
+
+def _square(D: list[Any]) -> list[Any]:
+    return [np.zeros((0, 0)), *D[1:]]
+
+
+def _solved(D: list[Any]) -> list[Any]:
+    return [Solved(block) for block in _square(D)]
