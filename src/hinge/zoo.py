@@ -30,9 +30,11 @@ __all__ = [
     "acrobot",
     "arm",
     "cartpole",
+    "flexible_arm",
     "humanoid",
     "pendulum",
     "quadruped",
+    "slosh",
     "snake",
     "space_arm",
     "tree",
@@ -68,6 +70,51 @@ def space_arm(n: int = 7) -> Robot:
     b = MechanismBuilder(f"space_arm{n}", gravity=(0.0, 0.0, 0.0))
     _box(b, "base", GROUND, Free(), (0.0, 0.0, 0.0), 100.0, (1.0, 1.0, 1.0), "base_free")
     _serial_arm(b, n, "base", (0.0, 0.0, 0.5))
+    return Robot(b.build())
+
+
+def flexible_arm(n: int = 2, segments: int = 4) -> Robot:
+    """n hinges about z that drive elastic links of 1 m: bending stiffness 20 N m², 1 kg, slender.
+
+    A link is cut into `segments` pieces, each with a spring in its middle, so that whole pieces lie
+    between springs and halves at the ends; springs are passive hinges with a little damping.
+    """
+    _at_least("flexible_arm", n, 1)
+    _at_least("flexible_arm segments", segments, 1)
+    b = MechanismBuilder(f"flexible_arm{n}", gravity=(0.0, 0.0, 0.0))
+    piece, bend = 1.0 / segments, 20.0 * segments
+    parent, at = GROUND, (0.0, 0.0, 0.0)
+    for i in range(1, n + 1):
+        for j in range(segments + 1):
+            length = piece / 2 if j in (0, segments) else piece
+            spring = Revolute(_Z, stiffness=bend, damping=2e-3 * bend)
+            joint, name = (spring, f"flex{i}_{j}") if j else (Revolute(_Z), f"joint{i}")
+            along = (length, 0.0, 0.0)
+            _link(b, f"link{i}_{j}", parent, joint, at, length, along, 0.01, name)
+            parent, at = f"link{i}_{j}", along
+    b.add_frame("tip", parent, Transform(translation=at))
+    return Robot(b.build())
+
+
+def slosh(tanks: int = 2) -> Robot:
+    """A satellite of 200 kg with reaction wheels and tanks in which 20 kg of fuel slosh, damped.
+
+    The fuel of a tank is a mass on springs, 0.2 Hz if the satellite were held; the wheels are
+    driven, the satellite and the fuel are not.
+    """
+    _at_least("slosh", tanks, 1)
+    b = MechanismBuilder(f"slosh{tanks}", gravity=(0.0, 0.0, 0.0))
+    _box(b, "hull", GROUND, Free(), (0.0, 0.0, 0.0), 200.0, (1.0, 1.0, 1.5), "hull_free")
+    for name, axis in (("x", _X), ("y", _Y), ("z", _Z)):
+        wheel = Inertia(2.0, (0.0, 0.0, 0.0), 0.01 * (np.eye(3) + np.diag(axis)))
+        b.add(f"wheel_{name}", "hull", Revolute(axis), f"spin_{name}", inertia=wheel)
+    stiffness = 20.0 * (2 * np.pi * 0.2) ** 2
+    damping = 2 * 0.02 * np.sqrt(20.0 * stiffness)
+    for i in range(1, tanks + 1):
+        turn = 2 * np.pi * i / tanks
+        at = (0.4 * np.cos(turn), 0.4 * np.sin(turn), 0.2)
+        joint = Translation(stiffness=stiffness, damping=damping)
+        _box(b, f"fuel{i}", "hull", joint, at, 20.0, (0.2, 0.2, 0.2), f"slosh{i}")
     return Robot(b.build())
 
 
