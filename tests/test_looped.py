@@ -96,3 +96,35 @@ def test_followers_in_a_large_mechanism_are_unrolled():
     both = hinge.edit.attach(snake, gripper().mechanism, "tail", prefix="hand/")
     program = robot_kernel(both, "gravity_forces", ("q",), ()).program
     assert not isinstance(program, LoopProgram)
+
+
+@pytest.mark.parametrize("name", ["mass_matrix", "mass_matrix_inverse"])
+def test_matrices_of_long_mechanisms_come_by_columns(name):
+    robot = zoo.snake(66)
+    q = np.array([random_state(robot, seed).q for seed in range(3)])
+    got = getattr(robot, name)(q)
+    out = np.empty_like(got)
+    assert getattr(robot, name)(q, out=out) is out and np.array_equal(out, got)
+    assert np.array_equal(got, np.swapaxes(got, 1, 2))
+    expected = getattr(robot.alg, name)(q[1])
+    assert_close(got[1], expected, 1e5 * EPS)
+    assert_close(getattr(robot, name)(q[1]), got[1], 1e3 * EPS)
+    q[0, 9] = np.nan
+    spoiled = getattr(robot, name)(q)
+    assert np.isnan(spoiled[0]).all() and np.array_equal(spoiled[1:], got[1:])
+    with pytest.raises(hinge.ArgumentError, match=rf"{name} of 'snake66': q\[9\] is nan"):
+        getattr(robot, name)(q[0])
+    with pytest.raises(hinge.ArgumentError, match=rf"{name} of 'snake66': out has shape \(50,\)"):
+        getattr(robot, name)(q[1], out=np.zeros(50))
+
+
+def test_a_long_mechanism_without_mass_has_no_inverse():
+    b, parent = hinge.MechanismBuilder("ghost"), "world"
+    for i in range(65):
+        b.add(f"link{i}", parent, hinge.Revolute((0, 0, 1) if i % 2 else (0, 1, 0)))
+        parent = f"link{i}"
+    robot = hinge.Robot(b.build())
+    q = np.zeros(robot.nq)
+    assert_close(robot.mass_matrix(q), np.zeros((robot.nv, robot.nv)), 0.0)
+    with pytest.raises(hinge.SingularError, match="mass_matrix_inverse of 'ghost': the result is"):
+        robot.mass_matrix_inverse(q)

@@ -22,7 +22,7 @@ from .trace.program import Program, trace
 if TYPE_CHECKING:
     from .trace.loop import LoopProgram
 
-__all__ = ["PER_DOF", "array_shape", "checked_shapes", "compile", "robot_kernel"]
+__all__ = ["PER_DOF", "array_shape", "checked_shapes", "compile", "is_long", "robot_kernel"]
 
 # results that do not depend on the choice of body frames, nor on how inertia is shared
 _JOINT_LEVEL = {
@@ -111,6 +111,11 @@ PER_DOF = {
 }
 
 
+def is_long(mech: Mechanism) -> bool:
+    """Whether sweeps over a mechanism are compiled as loops."""
+    return mech.n_bodies > MOST_UNROLLED and not mech.has_followers
+
+
 def array_shape(mech: Mechanism, name: str) -> tuple[int, ...]:
     """The shape of one sample of an array of that name; a name without a meaning is a scalar."""
     if name in ("q", "q0", "q1"):
@@ -150,8 +155,7 @@ def robot_kernel(
     def make() -> Program | LoopProgram:
         fixed = name in _JOINT_LEVEL | _LINEARIZED and not open_numbers
         form = lean(mech) if fixed else Lean.same(mech)
-        long = mech.n_bodies > MOST_UNROLLED and not mech.has_followers
-        if name in _LOOPED and long and not open_numbers:
+        if name in _LOOPED and is_long(mech) and not open_numbers:
             from .looped import trace_loops
 
             given = dict(zip(arrays, shapes, strict=True))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..algorithms.constraints import ConstrainedMotion, LoopConstraint
+from .columns import by_columns, too_large
 from .front import Front
 
 __all__ = ["Dynamics"]
@@ -40,10 +41,15 @@ class Dynamics(Front):
 
     def mass_matrix(self, q: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """M(q): (…, nv, nv)."""
+        if too_large(self.mechanism):
+            return by_columns(self, "mass_matrix", q, out, [("generalized_momentum", "qd")])
         return self._call("mass_matrix", q=q, out=out)
 
     def mass_matrix_inverse(self, q: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """M(q)⁻¹, without forming M: (…, nv, nv)."""
+        if too_large(self.mechanism):
+            steps = [("working_forces", "tau"), ("joint_rates", "nu")]
+            return by_columns(self, "mass_matrix_inverse", q, out, steps)
         return self._call("mass_matrix_inverse", q=q, out=out)
 
     def bias_forces(

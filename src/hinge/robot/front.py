@@ -197,6 +197,10 @@ class Front:
         own = {n: array_shape(self.mechanism, n) for n in inspect.signature(fn).parameters}
         return rollout(fn, state, inputs, self.dtype, self.threads, **{**own, **shapes})
 
+    def apply(self, name: str, static: dict[str, Any], **arrays: Any) -> Any:
+        """The named algorithm on arrays, checked, for functions built on robots."""
+        return self._call(name, static, **arrays)
+
     def _call(
         self,
         name: str,

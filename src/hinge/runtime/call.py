@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import ArgumentError, SingularError
 from .kernel import Kernel
 
-__all__ = ["Argument", "broadcast", "evaluate", "single"]
+__all__ = ["Argument", "broadcast", "evaluate", "refuse_infinite", "single"]
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,18 @@ def evaluate(where: str, kernel: Kernel, arguments: Sequence[Argument], out: Any
     results = kernel.results(lead, out)
     given = [x.astype(kernel.dtype, copy=False) for x in arrays.values()]
     kernel.run_batch(given, results, lead)
+    refuse_infinite(where, lead, results)
+    return tuple(results) if kernel.artifact.several else results[0]
+
+
+def refuse_infinite(where: str, lead: tuple[int, ...], results: Sequence[np.ndarray]) -> None:
+    """Raise if results without a leading shape are not finite."""
     if lead == () and not all(np.isfinite(result).all() for result in results):
         raise SingularError(
             f"{where}: the result is not finite: a joint here moves no inertia at all (a massless "
             f"tip, a zero inertia about the axis) or a number overflows; give the bodies beyond it "
             f"mass, or the joint armature"
         )
-    return tuple(results) if kernel.artifact.several else results[0]
 
 
 def broadcast(where: str, arguments: Sequence[Argument]) -> dict[str, np.ndarray]:
