@@ -28,8 +28,10 @@ from .report import show, write
 from .results import Results, environment
 from .robots import CASES, Case, make
 from .rollouts import ROBOTS, rollouts
+from .total_rates import ROBOTS as RATED
+from .total_rates import total_rates
 
-SECTIONS = ("batch", "threads", "single", "rollout", "compile", "import")
+SECTIONS = ("batch", "threads", "single", "rollout", "rates", "compile", "import")
 _QUICK_ROBOTS = ("panda", "talos", "chain8", "chain32")
 
 
@@ -113,6 +115,11 @@ def _run(plan: Plan, results: Results) -> Iterator[str]:
             for row in rollouts(make(name), plan.settings):
                 results.rows.append(row)
                 yield f"rollouts of {name}, batch {row.batch}"
+    if "rates" in plan.sections:
+        for name in (n for n in plan.robots if n in RATED):
+            for row in total_rates(make(name), plan.settings):
+                results.rows.append(row)
+                yield f"{row.quantity} of {name}"
     if "threads" in plan.sections and cores() > 1:
         yield from _scaling(plan, results)
 

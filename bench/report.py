@@ -100,6 +100,7 @@ def _tables(results: Results) -> list[Table]:
         _contest(results, "all threads", f"Batches on all {cores()} cores"),
         _contest(results, "single", "One state, one call from Python"),
         _contest(results, "rollout", f"Rollouts of {STEPS} steps, per step and sample, one thread"),
+        _contest(results, "total rates", f"Total rates, batches of {BATCH} on one thread"),
         _scaling(results),
         _first_calls(results),
         _imports(results),

@@ -73,6 +73,7 @@ _RATIOS = (
     ("inverse dynamics against rneaInParallel", "one thread", "inverse_dynamics", 35.0, 25.0),
     ("forward dynamics against abaInParallel", "one thread", "forward_dynamics", 35.0, 26.0),
     ("mass matrix against a loop of pin.crba", "one thread", "mass_matrix", 40.0, 15.0),
+    ("total rates against NumPy's Cholesky of pin.crba", "total rates", "total_rates", 50.0, 50.0),
     ("one call of inverse dynamics against pin.rnea", "single", "inverse_dynamics", 5.0, 4.5),
 )
 
