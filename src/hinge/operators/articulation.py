@@ -21,6 +21,7 @@ from .leaves import Blocks, Chain, Local, Named
 
 if TYPE_CHECKING:
     from .library import Operators
+    from .simplify import Reduction
 
 __all__ = ["Articulation"]
 
@@ -152,6 +153,13 @@ class Articulation:
     def mass_factor(self) -> Operator:
         """m = [I + HφK] D^½, joint → joint, with m m* the mass operator."""
         return self.factor @ self.D_root
+
+    @cached_property
+    def reductions(self) -> list[Reduction]:
+        """The laws of these joints, for `simplify`."""
+        from .simplify import reductions
+
+        return reductions(self)
 
     @property
     def has_armature(self) -> bool:

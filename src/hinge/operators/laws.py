@@ -2,7 +2,8 @@
 
 A law is read from left to right by `simplify`.  Each is written for a set of joints that give way
 (all of them, or the passive ones of a split), on any tree; those that lose their meaning when a
-joint has armature say so and are left alone there.  Numbers in brackets: papers L and D.
+joint has armature say so and are left alone there; beside each stands the law with the rotors in
+it, which always holds.  Numbers in brackets: papers L and D, and U where it is named.
 """
 
 from __future__ import annotations
@@ -106,6 +107,14 @@ def phi_less_psi_again(s: Articulation) -> Sides:
     return s.phi @ s.K @ s.H @ s.psi, s.phi - s.psi
 
 
+@_law
+def accelerations_of_free_joints(s: Articulation) -> Sides:
+    """(HφMφ*H* + J)⁻¹ HφMφ* = [I − HψK]* D⁻¹HψP + K*ψ*  (4.5)"""
+    joints = s.innovations.T @ s.D.inv
+    left = joints @ s.innovations @ s.H @ s.phi @ s.M @ s.phi.T
+    return left, joints @ s.H @ s.psi @ s.P + s.K.T @ s.psi.T
+
+
 # inertias
 
 
@@ -125,6 +134,12 @@ def riccati_with_the_gain(s: Articulation) -> Sides:
 def riccati_both_ways(s: Articulation) -> Sides:
     """P − ℰ_ψPℰ_ψ* = M, without armature  (4.9)"""
     return s.P - s.E_psi @ s.P @ s.E_psi.T, s.M
+
+
+@_law
+def riccati_both_ways_and_rotors(s: Articulation) -> Sides:
+    """P − ℰ_ψPℰ_ψ* − KJK* = M"""
+    return s.P - s.E_psi @ s.P @ s.E_psi.T - s.K @ s.J @ s.K.T, s.M
 
 
 @_law_without_armature
@@ -150,6 +165,13 @@ def psi_M_phi(s: Articulation) -> Sides:
 def psi_M_psi(s: Articulation) -> Sides:
     """ψMψ* = ψP + Pψ* − P, without armature"""
     return s.psi @ s.M @ s.psi.T, s.psi @ s.P + s.P @ s.psi.T - s.P
+
+
+@_law
+def psi_M_psi_and_rotors(s: Articulation) -> Sides:
+    """ψMψ* + ψKJK*ψ* = ψP + Pψ* − P"""
+    left = s.psi @ s.M @ s.psi.T + s.psi @ s.K @ s.J @ s.K.T @ s.psi.T
+    return left, s.psi @ s.P + s.P @ s.psi.T - s.P
 
 
 @_law
@@ -182,7 +204,7 @@ def D_cancels_again(s: Articulation) -> Sides:
     return s.D.inv @ s.D, Identity(s.H.out)
 
 
-# without armature, gains are projections
+# gains: projections without armature, and what the rotors leave of that
 
 
 @_law_without_armature
@@ -191,10 +213,46 @@ def gain_moves_its_joint(s: Articulation) -> Sides:
     return s.H @ s.G, Identity(s.H.out)
 
 
+@_law
+def gain_and_rotor_move_the_joint(s: Articulation) -> Sides:
+    """HG + JD⁻¹ = I"""
+    return s.H @ s.G + s.J @ s.D.inv, Identity(s.H.out)
+
+
+@_law_without_armature
+def joint_lets_nothing_through(s: Articulation) -> Sides:
+    """Hτ̄ = 0, without armature"""
+    return s.H @ s.tau_bar, Zero(s.H.out, s.P.out)
+
+
+@_law
+def joint_lets_its_rotor_through(s: Articulation) -> Sides:
+    """Hτ̄ = JD⁻¹H"""
+    return s.H @ s.tau_bar, s.J @ s.D.inv @ s.H
+
+
+@_law_without_armature
+def inertia_beyond_a_joint(s: Articulation) -> Sides:
+    """τ̄Pτ̄* = τ̄P, without armature"""
+    return s.tau_bar @ s.P @ s.tau_bar.T, s.tau_bar @ s.P
+
+
+@_law
+def inertia_beyond_a_joint_and_rotor(s: Articulation) -> Sides:
+    """τ̄Pτ̄* + GJG* = τ̄P"""
+    return s.tau_bar @ s.P @ s.tau_bar.T + s.G @ s.J @ s.G.T, s.tau_bar @ s.P
+
+
 @_law_without_armature
 def factor_is_a_chain(s: Articulation) -> Sides:
     """I + HφK = HφG, without armature  (A.31)"""
     return s.factor, s.H @ s.phi @ s.G
+
+
+@_law
+def chain_and_rotors_are_the_factor(s: Articulation) -> Sides:
+    """HφG + JD⁻¹ = I + HφK"""
+    return s.H @ s.phi @ s.G + s.J @ s.D.inv, s.factor
 
 
 @_law_without_armature
@@ -203,10 +261,22 @@ def nothing_is_left_along_the_joint(s: Articulation) -> Sides:
     return s.tau_bar @ s.P @ s.H.T, Zero(s.P.out, s.H.out)
 
 
+@_law
+def the_rotor_is_left_along_the_joint(s: Articulation) -> Sides:
+    """τ̄PH* = GJ"""
+    return s.tau_bar @ s.P @ s.H.T, s.G @ s.J
+
+
 @_law_without_armature
 def phi_tau_bar(s: Articulation) -> Sides:
     """Hφτ̄ = Hφℰ_ψ, without armature  (B.4)"""
     return s.H @ s.phi @ s.tau_bar, s.H @ s.phi @ s.E_psi
+
+
+@_law
+def phi_tau_bar_and_rotors(s: Articulation) -> Sides:
+    """Hφτ̄ = Hφℰ_ψ + JD⁻¹H"""
+    return s.H @ s.phi @ s.tau_bar, s.H @ s.phi @ s.E_psi + s.J @ s.D.inv @ s.H
 
 
 @_law_without_armature
@@ -216,6 +286,14 @@ def newton_euler_column(s: Articulation) -> Sides:
     return left, (I + s.phi @ s.K @ s.H) @ s.P @ s.phi.T @ s.H.T
 
 
+@_law
+def newton_euler_column_and_rotors(s: Articulation) -> Sides:
+    """φMφ*H* = (I + φKH)Pφ*H* + φKJ"""
+    left = s.phi @ s.M @ s.phi.T @ s.H.T
+    right = (I + s.phi @ s.K @ s.H) @ s.P @ s.phi.T @ s.H.T
+    return left, right + s.phi @ s.K @ s.J
+
+
 # projections and operational space
 
 
@@ -223,6 +301,13 @@ def newton_euler_column(s: Articulation) -> Sides:
 def omega_is_a_projection(s: Articulation) -> Sides:
     """ΩMΩ = Ω, without armature: ΩM is a projection  (U, Lemma 6.1)"""
     return s.Omega @ s.M @ s.Omega, s.Omega
+
+
+@_law
+def omega_and_rotors(s: Articulation) -> Sides:
+    """ΩMΩ + ψ*H*D⁻¹ [I − HψK] J [I − HψK]* D⁻¹Hψ = Ω"""
+    rotors = s.psi.T @ s.H.T @ s.D.inv @ s.innovations
+    return s.Omega @ s.M @ s.Omega + rotors @ s.J @ rotors.T, s.Omega
 
 
 @_law
@@ -236,6 +321,27 @@ def held_joints_do_not_move(s: Articulation) -> Sides:
     """(I − ΩM) φ*H* = 0, without armature"""
     left = (I - s.Omega @ s.M) @ s.phi.T @ s.H.T
     return left, Zero(left.out, left.into)
+
+
+@_law
+def held_rotors_move(s: Articulation) -> Sides:
+    """(I − ΩM) φ*H* = ψ*H*D⁻¹ [I − HψK] J"""
+    left = (I - s.Omega @ s.M) @ s.phi.T @ s.H.T
+    return left, s.psi.T @ s.H.T @ s.D.inv @ s.innovations @ s.J
+
+
+@_law
+def what_omega_leaves(s: Articulation) -> Sides:
+    """(ψ − PΩ)Mφ* = (ψ − PΩ)P + P(ψ* − I)  (U, A.9)"""
+    rest = s.psi - s.P @ s.Omega
+    return rest @ s.M @ s.phi.T, rest @ s.P + s.P @ (s.psi.T - I)
+
+
+@_law
+def inertia_with_joints_let_go(s: Articulation) -> Sides:
+    """φM(I − ΩM)φ* = (ψ − PΩ)P + P(ψ* − I): S_aa between the held joints  (U, 5.1c, 6.8)"""
+    left = s.phi @ s.M @ (I - s.Omega @ s.M) @ s.phi.T
+    return left, (s.psi - s.P @ s.Omega) @ s.P + s.P @ (s.psi.T - I)
 
 
 # chains

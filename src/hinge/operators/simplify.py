@@ -16,7 +16,7 @@ from .laws import laws_of
 from .leaves import Leaf
 from .words import Polynomial, Word, added, contains_block, expression, polynomial, spread
 
-__all__ = ["explain", "simplify"]
+__all__ = ["Reduction", "explain", "reductions", "simplify"]
 
 _WEIGHTS = {"P": 1.5, "P_p": 1.5, "D": 0.5, "D_p": 0.5}
 
@@ -72,17 +72,17 @@ def explain(A: Operator) -> str:
 def _derived(A: Operator) -> tuple[Operator, list[tuple[str, Operator]]]:
     if A.at is None:
         return A, []
-    reductions = [r for s in _articulations(A) for r in _reductions(s)]
+    known = [r for s in _articulations(A) for r in s.reductions]
     p, steps = polynomial(A), []
-    while found := _shortened(p, reductions):
+    while found := _shortened(p, known):
         title, p = found
         steps.append((title, _folded(p, A)))
     return (steps[-1][1] if steps else A), steps
 
 
-def _shortened(p: Polynomial, reductions: list[Reduction]) -> tuple[str, Polynomial] | None:
+def _shortened(p: Polynomial, known: list[Reduction]) -> tuple[str, Polynomial] | None:
     """The polynomial after the first law that shortens it, used wherever it does."""
-    for reduction in reductions:
+    for reduction in known:
         before = p
         while (shorter := reduction.apply(p)) is not None and _length(shorter) < _length(p):
             p = shorter
@@ -95,13 +95,21 @@ def _articulations(A: Operator) -> list[Articulation]:
     return [A.at.free, *([A.at.passive] if A.at.is_split else [])]
 
 
-def _reductions(s: Articulation) -> Iterator[Reduction]:
+def reductions(s: Articulation) -> list[Reduction]:
+    """The laws that hold for a set of joints, and their adjoints."""
+    found = []
     for law in laws_of(s):
-        left, right = law.sides(s)
         title = f"{law.equation}  [{law.name}]"
-        yield Reduction(title, polynomial(left), polynomial(right))
-        if left != left.T:
-            yield Reduction(f"adjoint of {title}", polynomial(left.T), polynomial(right.T))
+        left, right = (polynomial(side) for side in law.sides(s))
+        found.append(Reduction(title, left, right))
+        turned = _adjoint(left)
+        if turned != left:
+            found.append(Reduction(f"adjoint of {title}", turned, _adjoint(right)))
+    return found
+
+
+def _adjoint(p: Polynomial) -> Polynomial:
+    return {tuple(x.T for x in reversed(word)): c for word, c in p.items()}
 
 
 def _folded(p: Polynomial, A: Operator) -> Operator:
