@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 from . import algorithms
 from .algorithms.constraints import ConstrainedMotion, LoopConstraint
 from .algorithms.inverse_kinematics import InverseKinematics
-from .builder import MechanismBuilder
 from .compiled import compile
 from .errors import (
     ArgumentError,
@@ -97,6 +96,7 @@ __version__ = "0.1.0"
 
 # what not every program needs is imported when it is first asked for
 _LATER = {
+    "MechanismBuilder": "builder",
     "control": "",
     "edit": "",
     "grad": "derivatives",
@@ -109,6 +109,7 @@ _LATER = {
 }
 if TYPE_CHECKING:
     from . import control, edit, operators, zoo
+    from .builder import MechanismBuilder
     from .derivatives import grad, hessian, jacobian, jvp, vjp
 
 

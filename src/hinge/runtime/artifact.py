@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..trace.loop import LoopProgram
 from ..trace.program import Operations, Program
-from ..trace.scan import Scan
 from . import cache
 from .engine import Target, compile_text, llvm_version
+
+if TYPE_CHECKING:
+    from ..trace.loop import LoopProgram
+    from ..trace.scan import Scan
 
 __all__ = ["Artifact", "build", "find", "source_stamp"]
 
@@ -69,9 +73,15 @@ def build(
 @lru_cache(maxsize=1)
 def source_stamp() -> str:
     """Changes whenever a file of this package does."""
-    root = Path(__file__).parent.parent
-    marks = []
-    for path in sorted(root.rglob("*.py")):
-        status = path.stat()
-        marks.append(f"{path.relative_to(root)} {status.st_size} {status.st_mtime_ns}")
-    return "\n".join(marks)
+    return "\n".join(sorted(_marks(os.path.dirname(os.path.dirname(__file__)))))
+
+
+def _marks(folder: str) -> Iterator[str]:
+    """Path, size and time of every source file; paths and entries are costly, names are not."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                yield f"{entry.path} {status.st_size} {status.st_mtime_ns}"
+            elif entry.name != "__pycache__" and entry.is_dir():
+                yield from _marks(entry.path)

@@ -13,7 +13,6 @@ import hashlib
 import os
 import stat
 import sys
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -93,6 +92,8 @@ def _touch(path: Path) -> None:
 
 def store(key: str, payload: bytes) -> None:
     """Keep the payload under the key, if that is possible."""
+    import tempfile
+
     place = folder()
     if place is None:
         return

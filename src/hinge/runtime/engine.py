@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import importlib
 import platform
 import sys
@@ -65,7 +64,7 @@ def _llvm() -> Any:
 
 
 def _symbols() -> dict[str, int]:
-    python, math = ctypes.pythonapi, ctypes.CDLL(ctypes.util.find_library("m"))
+    python, math = ctypes.pythonapi, _math_library()
     functions = {
         "hinge_sin": math.sin,
         "hinge_cos": math.cos,
@@ -93,6 +92,15 @@ def _symbols() -> dict[str, int]:
     table["hinge_descr_f64"] = id(np.dtype(np.float64))
     table["hinge_descr_f32"] = id(np.dtype(np.float32))
     return table
+
+
+def _math_library() -> ctypes.CDLL:
+    """Where sin and cos are: in this process, as Python's own, or in a library to look for."""
+    if sys.platform != "win32" and hasattr(process := ctypes.CDLL(None), "atan2"):
+        return process
+    from ctypes import util
+
+    return ctypes.CDLL(util.find_library("m"))
 
 
 # the name of a keyword is the one string with its letters
