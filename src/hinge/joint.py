@@ -94,7 +94,11 @@ class Joint(ABC):
 
     def _per_dof(self, name: str) -> tuple[float, ...]:
         """Replace a datum by one float per DoF, and check them."""
-        given = np.asarray(getattr(self, name), dtype=float)
+        datum = getattr(self, name)
+        done = isinstance(datum, tuple) and [type(x) for x in datum] == [float] * self.nv
+        if done and all(x == x for x in datum):
+            return datum
+        given = np.asarray(datum, dtype=float)
         if given.shape not in ((), (self.nv,)):
             raise ModelError(
                 f"{self}: {name} has shape {given.shape}; give 1 number, or {self.nv}, one per DoF"

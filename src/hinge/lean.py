@@ -16,6 +16,7 @@ links are not those of the original: this form is for joint-level results only.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +32,7 @@ from .joints import (
     Universal,
 )
 from .mechanism import Body, Mechanism
-from .rotation import about_axis
+from .rotation import about_axis, skew
 from .small import cos, sin
 from .spatial import ForceTransfer, SpatialInertia, Transform, congruence
 
@@ -85,9 +86,12 @@ class Lean:
 def lean(mech: Mechanism) -> Lean:
     """The mechanism in canonical frames with regrouped inertias."""
     moving = [_moving_frame(b) for b in mech.bodies]
+    axial = [b for b in mech.bodies if isinstance(b.joint, _AXIAL)]
+    # of several, the first
+    next_to = {b.parent: b for b in reversed(axial)}
     for k, body in enumerate(mech.bodies):
         if isinstance(body.joint, _AXIAL):
-            moving[k] = moving[k] @ _along_axis(mech, k, moving)
+            moving[k] = moving[k] @ _along_axis(body, moving[k], next_to.get(k))
     bodies = [mech.bodies[0]]
     for k in range(1, len(mech.bodies)):
         bodies.append(_canonical(mech.bodies[k], moving[mech.bodies[k].parent], moving[k]))
@@ -99,24 +103,23 @@ def _moving_frame(body: Body) -> Transform:
     """The joint's moving frame in the body's frame, z along the axis where there is one."""
     if not isinstance(body.joint, _AXIAL):
         return body.offset.inv
-    return body.offset.inv @ Transform(_z_to(np.array(body.joint.axis)))
+    return body.offset.inv @ Transform(_z_to(tuple(body.joint.axis)))
 
 
-def _z_to(axis: np.ndarray) -> np.ndarray:
+@lru_cache
+def _z_to(axis: tuple[float, ...]) -> np.ndarray:
     """A rotation with R z = axis."""
-    side = np.eye(3)[int(np.argmin(np.abs(axis)))]
-    x = np.cross(side, axis)
+    z = np.array(axis)
+    x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
     x = x / np.linalg.norm(x)
-    return _snapped(np.column_stack([x, np.cross(axis, x), axis]))
+    return _snapped(np.column_stack([x, np.cross(z, x), z]))
 
 
-def _along_axis(mech: Mechanism, k: int, moving: list[Transform]) -> Transform:
-    """Rz(γ) Tz(s), which the joint of body k does not notice, chosen for the next joint's sake."""
-    for child in mech.bodies:
-        if child.parent == k and isinstance(child.joint, _AXIAL):
-            joint_frame = _joint_frame(child)
-            return _to_common_normal(moving[k].inv @ joint_frame)
-    h = moving[k].rotation.T @ mech.bodies[k].inertia.spatial.h
+def _along_axis(body: Body, moving: Transform, child: Body | None) -> Transform:
+    """Rz(γ) Tz(s), which the body's joint does not notice, chosen for the next joint's sake."""
+    if child is not None:
+        return _to_common_normal(moving.inv @ _joint_frame(child))
+    h = moving.rotation.T @ body.inertia.spatial.h
     return (
         Transform(_turn_z(np.arctan2(h[1], h[0]))) if np.hypot(h[0], h[1]) > _NEAR else Transform()
     )
@@ -126,7 +129,7 @@ def _joint_frame(body: Body) -> Transform:
     """The joint's frame on the parent, z along the axis where there is one."""
     if not isinstance(body.joint, _AXIAL):
         return body.placement
-    return body.placement @ Transform(_z_to(np.array(body.joint.axis)))
+    return body.placement @ Transform(_z_to(tuple(body.joint.axis)))
 
 
 def _to_common_normal(X: Transform) -> Transform:
@@ -134,7 +137,8 @@ def _to_common_normal(X: Transform) -> Transform:
     p, d = X.translation, X.rotation[:, 2]
     n = np.array([-d[1], d[0], 0.0])
     if np.hypot(n[0], n[1]) > 1e-9:
-        s = np.cross(p, d) @ n / (n @ n)
+        # n · (p × d)
+        s = skew(n) @ p @ d / (n @ n)
         # of nearly parallel axes the common normal is far away: going there would cost digits
         near = abs(s) <= 10 * np.linalg.norm(p)
         return Transform(_turn_z(np.arctan2(n[1], n[0])), (0.0, 0.0, s if near else 0.0))

@@ -6,9 +6,11 @@ arguments.  Slots lie one after the other in the workspace, each with a row per 
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..trace.loop import Load, LoopProgram, Step
 from ..trace.scalar import Node, reachable
-from .llvm_body import Body, Flavor, number_text
+from .llvm_body import Body, Flavor
 
 __all__ = ["LoopLayout", "loop_bodies"]
 
@@ -41,7 +43,8 @@ def loop_bodies(layout: LoopLayout, f: Flavor) -> tuple[str, list[str], int]:
         bases.append(total)
         total += size * program.rows
     name = f"loops_{f.name}"
-    parts = [_visits(program, f)]
+    # the wide bodies come first, and the others share their tables
+    parts = [_visits(program, f)] if f.lanes > 1 else []
     calls = []
     for i, stage in enumerate(program.stages):
         for kind, step in enumerate(stage.steps):
@@ -63,17 +66,23 @@ def _columns(program: LoopProgram) -> int:
 
 
 def _visits(program: LoopProgram, f: Flavor) -> str:
-    """The tables of visits and of their numbers."""
+    """The tables of visits and of their numbers, as bytes: quick to write and to read."""
     rows, numbers = [], []
     for visit in program.visits:
-        fields = (visit.kind, visit.own, visit.parent, len(numbers), *visit.places)
-        rows += [f"i64 {x}" for x in fields]
-        numbers += [f"{f.scalar} {number_text(x, f.scalar)}" for x in visit.numbers]
-    n, m = len(rows), len(numbers)
-    return (
-        f"@visits_{f.name} = internal constant [{n} x i64] [{', '.join(rows)}]\n"
-        f"@numbers_{f.name} = internal constant [{m} x {f.scalar}] [{', '.join(numbers)}]\n"
+        rows.append((visit.kind, visit.own, visit.parent, len(numbers), *visit.places))
+        numbers += visit.numbers
+    with np.errstate(over="ignore"):
+        kinds = {"visits": np.int64, "numbers": np.float64 if f.scalar == "double" else np.float32}
+        tables = dict(zip(kinds, (np.ravel(rows), numbers), strict=True))
+        data = {name: np.asarray(tables[name], kinds[name]).tobytes() for name in kinds}
+    return "".join(
+        f'@{name} = internal constant [{len(x)} x i8] c"{_escaped(x)}", align 64\n'
+        for name, x in data.items()
     )
+
+
+def _escaped(data: bytes) -> str:
+    return "\\" + data.hex("\\") if data else ""
 
 
 class _Step(Body):
@@ -160,9 +169,9 @@ head:
   br i1 %end, label %done, label %body
 body:
   %row = mul i64 %i, {columns}
-  %visit = getelementptr i64, ptr @visits_{f.name}, i64 %row
+  %visit = getelementptr i64, ptr @visits, i64 %row
 {newline.join(lines)}
-  %numbers = getelementptr {f.scalar}, ptr @numbers_{f.name}, i64 %at
+  %numbers = getelementptr {f.scalar}, ptr @numbers, i64 %at
   switch i64 %kind, label %next [ {" ".join(cases)} ]
 {newline.join(calls)}
 next:
