@@ -12,6 +12,7 @@ import numpy as np
 
 from . import algorithms
 from .errors import ArgumentError
+from .lean import Lean, lean
 from .mechanism import Mechanism, did_you_mean
 from .parameters import PARAMETERS, parameter_shape, with_parameters
 from .runtime.cache import digest
@@ -152,8 +153,6 @@ def robot_kernel(
     open_numbers = [a for a in arrays if a in PARAMETERS]
 
     def make() -> Program | LoopProgram:
-        from .lean import Lean, lean
-
         fixed = name in _JOINT_LEVEL | _LINEARIZED and not open_numbers
         form = lean(mech) if fixed else Lean.same(mech)
         if name in _LOOPED and is_long(mech) and not open_numbers:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge.emit import llvm
+from hinge.emit import llvm, llvm_stream
 from hinge.emit.interpret import interpret
 from hinge.runtime.engine import Target, host
 from hinge.runtime.kernel import Kernel
@@ -265,6 +265,28 @@ def test_nothing_is_read_or_written_out_of_bounds(dtype, target):
         np.testing.assert_allclose(kernel.call(*one)[1], 2 * y[0])
     for fence in fences:
         fence.open()
+
+
+@both
+@pytest.mark.parametrize("size", [1200, 1201, 1202, 1204])
+def test_large_results_go_past_the_caches(dtype, size, monkeypatch):
+    """Rows that begin anywhere in a line, by lines; what lies around them is not touched."""
+    monkeypatch.setattr(llvm_stream, "_LARGE", 1 << 14)
+    program = trace(lambda x, y: (np.outer(x, y).ravel()[:size], x @ x), [(35,), (35,)])
+    kernel = compiled(program, dtype, strict=True)
+    by_lines = TARGETS["host"].vector_bits == 512
+    assert ("!nontemporal" in kernel.source()) == by_lines
+    rng = np.random.default_rng(5)
+    for n, offset in product((1, 3, 9, 40, 67), (0, 1, 7, 18)):
+        x, y = rng.normal(size=(2, n, 35)).astype(dtype)
+        y[n // 2, 3] = np.nan
+        room = np.full(offset + n * size + 50, 7.0, dtype)
+        out = (room[offset : offset + n * size].reshape(n, size), np.empty(n, dtype))
+        kernel(x, y, out=out)
+        expected = (x[:, :, None] * y[:, None]).reshape(n, -1)[:, :size]
+        expected[n // 2] = np.nan
+        assert np.array_equal(out[0], expected, equal_nan=True) and np.isnan(out[1][n // 2])
+        assert (room[:offset] == 7).all() and (room[offset + n * size :] == 7).all()
 
 
 # what is in a module

@@ -17,6 +17,7 @@ from .llvm_fast import fast_call
 from .llvm_loop import LoopLayout, loop_bodies
 from .llvm_math import angles_loop, declarations
 from .llvm_scan import scan_parts
+from .llvm_stream import streamed, streams
 from .llvm_tiles import row_sums, sums, tiles
 
 __all__ = ["MOST_FOR_SINGLE", "module_text"]
@@ -34,6 +35,7 @@ declare double @hinge_atan2(double, double)
 attributes #0 = { nounwind alignstack=64 }
 attributes #1 = { nounwind }
 !0 = !{!"branch_weights", i32 1, i32 100000}
+!1 = !{i32 1}
 """
 
 
@@ -58,7 +60,7 @@ def module_text(
     parts = [_HEADER, _index(layout), tiles(wide), angles_loop(wide), text]
     if strict:
         parts += [sums(wide), row_sums(wide)]
-    parts += [_run(layout, wide, strict), _workspace(layout, wide, slots)]
+    parts += [*_runs(layout, wide, strict), _workspace(layout, wide, slots)]
     if _fits_single_calls(program, slots, one):
         text, slots = _evaluation(layout, one, wide)
         parts += [text, fast_call(layout, one, wide, slots, strict)]
@@ -101,17 +103,30 @@ def _workspace(layout: Layout, wide: Flavor, slots: int) -> str:
     return f"define i64 @workspace() #1 {{\n  ret i64 {size}\n}}\n"
 
 
-def _run(layout: Layout, f: Flavor, strict: bool) -> str:
+def _runs(layout: Layout, f: Flavor, strict: bool) -> list[str]:
+    """`run`, with two ways to write results where they can be large."""
+    long = streamed(layout, f)
+    if long is None:
+        return [_run(layout, f, strict, "run")]
+    lines = _run(layout, f, strict, "run_lines", long)
+    return [_run(layout, f, strict, "run_plain"), lines, streams(layout, f, long)]
+
+
+def _run(layout: Layout, f: Flavor, strict: bool, name: str, by_lines: int | None = None) -> str:
     """void run(ptr arrays, ptr strides, i64 begin, i64 end, ptr scratch).
 
     arrays: the addresses of all arguments, then of all results; strides: bytes from a sample to the
     next; entries of a sample are contiguous.  scratch: aligned to 64 bytes.
+    by_lines: the result that is written past the caches.
     """
     head, packs, unpacks = _tile_steps(layout, f)
+    if by_lines is not None:
+        unpacks[by_lines] = unpacks[by_lines].replace("@unpack_", "@stream_")
     names = [*(f"ptr %in{i}" for i in range(len(layout.program.inputs))), "ptr %out", "ptr %ws"]
     newline = "\n"
     spoil = newline.join(_spoiling(layout, f, unpacks)) if strict else "  br label %on"
-    return f"""define void @run(ptr %arrays, ptr %strides, i64 %begin, i64 %end, ptr %scratch) #1 {{
+    given = "ptr %arrays, ptr %strides, i64 %begin, i64 %end, ptr %scratch"
+    return f"""define void @{name}({given}) #1 {{
 entry:
 {newline.join(head)}
   %some = icmp slt i64 %begin, %end

@@ -9,7 +9,7 @@ from __future__ import annotations
 from .layout import Layout
 from .llvm_body import Flavor
 
-__all__ = ["finite", "finite_sum", "row_sums", "sums", "tiles"]
+__all__ = ["finite", "finite_sum", "row_sums", "sums", "tiles", "unpack"]
 
 
 def tiles(f: Flavor) -> str:
@@ -17,7 +17,7 @@ def tiles(f: Flavor) -> str:
 
     Both also gather the bits of x − x over all that passes: 0 only where all is finite.
     """
-    return "\n".join([_pack(f), _unpack(f), _transpose(f)])
+    return "\n".join([_pack(f), unpack(f), _transpose(f)])
 
 
 def finite(layout: Layout, f: Flavor) -> tuple[list[str], str]:
@@ -184,15 +184,18 @@ def _pack(f: Flavor) -> str:
     return _loop(f, "pack", full, [*masked, *blocks])
 
 
-def _unpack(f: Flavor) -> str:
-    """Vectors over the samples into rows of n entries; the index says which vector is which."""
+def unpack(f: Flavor, name: str = "unpack", past: str = "") -> str:
+    """Vectors over the samples into rows of n entries; the index says which vector is which.
+
+    past: how whole vectors are stored, besides.
+    """
     n, t, word = f.lanes, f.type, f.bytes // f.lanes
     full = []
     for k in range(n):
         full += _indexed(f, k, f"%jk{k}", "", [f"  %jk{k} = add i64 %j, {k}"])
     full += _call_transpose(f, "t", "r") + _gathered(f, "%s", "t", "sn")
     full += [f"  %p{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
-    full += [f"  store {t} %r{l}, ptr %p{l}, align {word}" for l in range(n)]
+    full += [f"  store {t} %r{l}, ptr %p{l}, {past or f'align {word}'}" for l in range(n)]
     masked = []
     for k in range(n):
         # past the last entry the first is read again: the mask keeps it from being written
@@ -204,7 +207,7 @@ def _unpack(f: Flavor) -> str:
     masked += [f"  %mp{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
     call = f"call void @llvm.masked.store.{f.suffix}.p0({t}"
     masked += [f"  {call} %mr{l}, ptr %mp{l}, i32 {word}, {f.truth} %mask)" for l in range(n)]
-    return _loop(f, "unpack", full, masked, ", ptr %index")
+    return _loop(f, name, full, masked, ", ptr %index")
 
 
 def _indexed(f: Flavor, k: int, entry: str, prefix: str, before: list[str]) -> list[str]:
