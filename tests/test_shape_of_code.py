@@ -31,6 +31,7 @@ LAYERS = [
     ["robot"],
     ["motion"],
     ["simulate", "plotting", "zoo", "control"],
+    ["sensitivity"],
     ["cli"],
 ]
 # plotting draws what simulate makes, and simulate asks for it by name at the time of drawing

@@ -87,6 +87,7 @@ __all__ = [
     "operators",
     "rollout",
     "simulate",
+    "trajectory_sensitivity",
     "vjp",
     "where",
     "zoo",
@@ -104,6 +105,7 @@ _LATER = {
     "jacobian": "derivatives",
     "jvp": "derivatives",
     "operators": "",
+    "trajectory_sensitivity": "sensitivity",
     "vjp": "derivatives",
     "zoo": "",
 }
@@ -111,6 +113,7 @@ if TYPE_CHECKING:
     from . import control, edit, operators, zoo
     from .builder import MechanismBuilder
     from .derivatives import grad, hessian, jacobian, jvp, vjp
+    from .sensitivity import trajectory_sensitivity
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,125 @@
+"""How whole motions change: against motions that did change, and forward against adjoint."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import hinge
+from hinge import simulate, trajectory_sensitivity, zoo
+from hinge.parameters import parameters
+from mechanisms import assert_close
+
+STEPS, DT = 15, 0.02
+CASES = [
+    ("acrobot", "rk4"),
+    ("acrobot", "semi_implicit_euler"),
+    ("floating", "semi_implicit_euler"),
+]
+ROBOTS = {"acrobot": zoo.acrobot(), "floating": zoo.space_arm(1)}
+
+
+@cache
+def case(name, method):
+    """A motion, changes of everything it depends on, and the change of the motion."""
+    robot, rng = ROBOTS[name], np.random.default_rng(0)
+    nv = robot.nv
+    start = robot.random_configuration(rng), rng.normal(size=nv)
+    taus, f_ext = rng.normal(size=(STEPS, nv)), rng.normal(size=(len(robot.body_names), 6))
+    s = trajectory_sensitivity(robot, *start, taus, DT, method, f_ext, ("inertia", "gravity"))
+    own = parameters(robot.mechanism)
+    d = {
+        "dq": rng.normal(size=nv),
+        "dqd": rng.normal(size=nv),
+        "dtaus": rng.normal(size=(STEPS, nv)),
+    }
+    d |= {
+        "inertia": rng.normal(size=own["inertia"].shape) * own["inertia"],
+        "gravity": rng.normal(size=3),
+    }
+    return robot, s, d, s.forward(**d)
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_forward_is_the_difference_of_two_motions(name, method):
+    robot, s, d, change = case(name, method)
+    own = parameters(robot.mechanism)
+
+    def moved(e):
+        return simulate(
+            robot,
+            robot.integrate(s.q[0], e * d["dq"]),
+            s.qd[0] + e * d["dqd"],
+            taus=s.taus + e * d["dtaus"],
+            duration=STEPS * DT,
+            dt=DT,
+            method=method,
+            f_ext=s.f_ext,
+            inertia=own["inertia"] + e * d["inertia"],
+            gravity=own["gravity"] + e * d["gravity"],
+        )
+
+    h = 1e-6
+    there, back = moved(h), moved(-h)
+    assert_close(change.dq, robot.difference(back.q, there.q) / (2 * h), 1e-7)
+    assert_close(change.dqd, (there.qd - back.qd) / (2 * h), 1e-7)
+    assert np.array_equal(change.dq[0], d["dq"]) and np.array_equal(change.dqd[0], d["dqd"])
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_adjoint_is_adjoint_to_forward(name, method):
+    robot, s, d, change = case(name, method)
+    costs = np.random.default_rng(1).normal(size=(2, STEPS + 1, robot.nv))
+    g = s.adjoint(*costs)
+    one = np.sum(costs * np.array(change))
+    parts = [g.q @ d["dq"], g.qd @ d["dqd"], np.sum(g.taus * d["dtaus"])]
+    parts += [np.sum(g.numbers[n] * d[n]) for n in ("inertia", "gravity")]
+    assert abs(one - sum(parts)) < 1e-13 * np.abs(parts).sum()
+    assert list(g.numbers) == ["gravity", "inertia"]
+
+
+def test_parts_add_up():
+    _, s, d, change = case("acrobot", "rk4")
+    parts = [s.forward(**{name: x}) for name, x in d.items()]
+    assert_close(sum(p.dq for p in parts), change.dq, 1e-13)
+    assert_close(sum(p.dqd for p in parts), change.dqd, 1e-13)
+
+
+def test_one_step_is_the_linear_model_of_the_step():
+    """Semi-implicit Euler: δq̇ ← δq̇ + h(…), δq ← δq + h δq̇, for hinges."""
+    robot, h = zoo.acrobot(), 0.01
+    q, qd, tau, dq, dqd = np.random.default_rng(2).normal(size=(5, 2))
+    s = trajectory_sensitivity(robot, q, qd, tau[None], h, "semi_implicit_euler")
+    got = s.forward(dq, dqd)
+    speed = dqd + h * robot.forward_dynamics_jvp(q, qd, tau, dq, dqd, np.zeros(2))
+    assert_close(got.dqd[1], speed, 1e-14)
+    assert_close(got.dq[1], dq + h * speed, 1e-14)
+
+
+def test_batches_are_motions_side_by_side():
+    robot, rng = zoo.acrobot(), np.random.default_rng(3)
+    q, qd, taus = rng.normal(size=(4, 2)), rng.normal(size=(4, 2)), rng.normal(size=(5, 4, 2))
+    s = trajectory_sensitivity(robot, q, qd, taus, 0.01)
+    one = trajectory_sensitivity(robot, q[2], qd[2], taus[:, 2], 0.01)
+    many, alone = s.forward(dq=np.ones(2)), one.forward(dq=np.ones(2))
+    assert many.dq.shape == (6, 4, 2)
+    assert_close(many.dq[:, 2], alone.dq, 1e-14)
+    costs = rng.normal(size=(2, 6, 4, 2))
+    many, alone = s.adjoint(*costs), one.adjoint(*costs[:, :, 2])
+    assert_close(many.taus[:, 2], alone.taus, 1e-14)
+    assert_close(many.q[2], alone.q, 1e-14)
+
+
+def test_wrong_arguments():
+    robot, x = zoo.acrobot(), np.zeros(2)
+    with pytest.raises(hinge.ArgumentError, match="method is 'euler'; expected one of 'rk4'"):
+        trajectory_sensitivity(robot, x, x, np.zeros((3, 2)), method="euler")
+    with pytest.raises(hinge.ArgumentError, match="numbers is 'mass'; expected one of 'gravity'"):
+        trajectory_sensitivity(robot, x, x, np.zeros((3, 2)), numbers=("mass",))
+    with pytest.raises(hinge.ArgumentError, match="taus has shape"):
+        trajectory_sensitivity(robot, x, x, np.zeros(2))
+    s = trajectory_sensitivity(robot, x, x, np.zeros((3, 2)))
+    with pytest.raises(hinge.ArgumentError, match=r"dq has shape \(3, 2\); expected \(4, 2\)"):
+        s.adjoint(np.zeros((3, 2)), np.zeros((4, 2)))
+    with pytest.raises(hinge.ArgumentError, match="an argument is 'inertia'; expected one of"):
+        s.forward(inertia=np.zeros((2, 10)))
