@@ -43,8 +43,9 @@ def exact(x, n, u):
 
 def long(x, k):
     """Several bodies: what one hands to the next is in the workspace."""
-    for _ in range(120):
-        x = np.array([sin(x[1]) * k, cos(x[2]) + 0.1 * x[0], 0.3 * x[0] - x[1] * x[2]])
+    x = np.array([sin(x[0]), cos(x[1]), x[2]])
+    for i in range(200):
+        x = np.array([0.5 * x[1] + k, 0.3 * x[2] + 0.1 * x[0], i / 200 - x[1] * x[2]])
     return x
 
 

@@ -3,7 +3,7 @@
 The mass matrix of N bodies takes O(N²) straight-line operations, too many to compile for hundreds
 of bodies.  What it does to a vector takes O(N) and is compiled as a loop over bodies; applied to
 all unit vectors at once, as a batch, it gives all columns.  That runs several times slower than
-straight-line code would, and is there in half a second instead of minutes.
+straight-line code would (8 times at 64 bodies), but its code is there in half a second, whatever N.
 """
 
 from __future__ import annotations
