@@ -11,145 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-import hinge
-from hinge.rotation import skew
-from mechanisms import complex_step, random_state
+from mechanisms import complex_step
+from paper_frame import Motion, Operators, chain, tilde
 
-N = 4
-
-
-def chain(seed=5):
-    rng = np.random.default_rng(seed)
-    b = hinge.MechanismBuilder("chain", gravity=(0, 0, 0))
-    for i in range(N):
-        place = hinge.Transform(translation=0.5 * rng.normal(size=3))
-        body = hinge.Inertia(rng.uniform(0.5, 2), 0.3 * rng.normal(size=3), 0.2 * np.eye(3))
-        parent = f"body{i - 1}" if i else "world"
-        b.add(f"body{i}", parent, hinge.Revolute(rng.normal(size=3)), None, place, body)
-    return hinge.Robot(b.build())
-
-
-ROBOT = chain()
-STATE = random_state(ROBOT, 1)
-Q, QD = STATE.q, STATE.qd
-
-
-def block_diagonal(blocks):
-    out = np.zeros((sum(len(b) for b in blocks), sum(b.shape[1] for b in blocks)), complex)
-    row = column = 0
-    for b in blocks:
-        out[row : row + b.shape[0], column : column + b.shape[1]] = b
-        row, column = row + b.shape[0], column + b.shape[1]
-    return out if np.iscomplexobj(blocks[0]) else out.real
-
-
-def tilde(V):
-    """V × of a motion (ω; v)."""
-    return np.block([[skew(V[:3]), np.zeros((3, 3))], [skew(V[3:]), skew(V[:3])]])
-
-
-def along_blocks(x, make=tilde):
-    """The block-diagonal operator of a stack of 6-vectors."""
-    return block_diagonal([make(v) for v in x.reshape(N, 6)])
-
-
-@dataclass
-class Operators:
-    """H, φ, M, P, D, G, … of the chain at q, tip first, inertial axes."""
-
-    q: np.ndarray
-
-    def __post_init__(self):
-        poses = ROBOT.alg.poses(self.q)[::-1]
-        bodies = ROBOT.mechanism.bodies[:0:-1]
-        hinges, inertias, hops = [], [], []
-        for X, body in zip(poses, bodies, strict=True):
-            R = X[:3, :3]
-            hinges.append(np.concatenate([R @ np.array(body.joint.axis), np.zeros(3)])[None])
-            turn = block_diagonal([R, R])
-            inertias.append(turn @ body.inertia.spatial.matrix @ turn.T)
-        for k in range(N - 1):
-            hops.append(
-                np.block(
-                    [
-                        [np.eye(3), skew(poses[k][:3, 3] - poses[k + 1][:3, 3])],
-                        [np.zeros((3, 3)), np.eye(3)],
-                    ]
-                )
-            )
-        self.H, self.M = block_diagonal(hinges), block_diagonal(inertias)
-        self.E_phi = self._below(hops)
-        self.one = np.eye(6 * N)
-        self.phi = np.linalg.inv(self.one - self.E_phi)
-        self._riccati(hinges, inertias, hops)
-
-    def _below(self, hops):
-        E = np.zeros((6 * N, 6 * N), self.M.dtype)
-        for k, hop in enumerate(hops):
-            E[6 * k + 6 : 6 * k + 12, 6 * k : 6 * k + 6] = hop
-        return E
-
-    def _riccati(self, hinges, inertias, hops):
-        P, D, G, P_plus, P_k = [], [], [], [], inertias[0]
-        for k in range(N):
-            h = hinges[k]
-            D_k = h @ P_k @ h.T
-            G_k = P_k @ h.T / D_k
-            P.append(P_k), D.append(D_k), G.append(G_k)
-            P_plus.append(P_k - G_k @ h @ P_k)
-            if k < N - 1:
-                P_k = inertias[k + 1] + hops[k] @ P_plus[k] @ hops[k].T
-        self.P, self.D, self.G = block_diagonal(P), block_diagonal(D), block_diagonal(G)
-        self.P_plus = block_diagonal(P_plus)
-        self.tau = self.G @ self.H
-        self.tau_bar = self.one - self.tau
-        self.K, self.E_psi = self.E_phi @ self.G, self.E_phi @ self.tau_bar
-        self.psi = np.linalg.inv(self.one - self.E_psi)
-        self.root = np.sqrt(self.D)
-        self.unit = np.eye(N)
-        self.m = (self.unit + self.H @ self.phi @ self.K) @ self.root
-
-
-O = Operators(Q)
-THETA_D = QD[::-1]
-MASS = ROBOT.alg.mass_matrix(Q)[::-1, ::-1]
-m = np.linalg.cholesky(MASS)
-l = np.linalg.inv(m)
-ROOT_INV = np.linalg.inv(O.root)
-V = O.phi.T @ O.H.T @ THETA_D
-V_PLUS = O.E_phi.T @ V
-TILDE_V = along_blocks(V)
-# angular velocities of bodies, and across joints
-OMEGA = along_blocks(V, lambda v: tilde(np.concatenate([v[:3], np.zeros(3)])))
-DELTA = along_blocks(O.H.T @ THETA_D)
-PARENT = OMEGA - DELTA
-NU = m.T @ THETA_D
-XI = ROOT_INV @ NU
-
-
-def rate(name, q=Q, qd=QD):
-    """The time derivative of an operator along the motion, in inertial axes."""
-    return complex_step(lambda h: getattr(Operators(q + h * qd), name))
-
-
-def slope(name, i):
-    """∂/∂θ_i, i counted from the tip."""
-    return rate(name, qd=np.eye(N)[N - 1 - i])
-
-
-def spins(i):
-    """ℍ_δ (body i alone), ℍ_s (outboard of i), ℍ (both)."""
-    h = tilde(np.concatenate([O.H[i, 6 * i : 6 * i + 3], np.zeros(3)]))
-    zero = np.zeros((6, 6))
-    own = block_diagonal([h if k == i else zero for k in range(N)])
-    beyond = block_diagonal([h if k < i else zero for k in range(N)])
-    return own, beyond, own + beyond
-
-
-def free_rate(normalized):
-    """Of ν or ξ where no force acts."""
-    qdd = ROBOT.alg.forward_dynamics(Q, QD, np.zeros(N))
-    return complex_step(lambda h: ROBOT.alg.total_rates(Q + h * QD, QD + h * qdd, normalized))[::-1]
+CASE = Motion(chain())
+N, ROBOT, O = CASE.n, CASE.robot, CASE.o
+Q, QD, QDD, TAU = CASE.q, CASE.qd, CASE.qdd, CASE.torque
+THETA_D, MASS, m, l, ROOT_INV = CASE.theta_d, CASE.mass, CASE.m, CASE.l, CASE.root_inv
+V, V_PLUS, TILDE_V, NU, XI = CASE.V, CASE.V_plus, CASE.tilde_V, CASE.nu, CASE.xi
+OMEGA, DELTA, PARENT = CASE.omega, CASE.delta, CASE.parent
+rate, slope, mass_slope, spins = CASE.rate, CASE.slope, CASE.mass_slope, CASE.spins
+free_rate = CASE.rate_along_the_motion
 
 
 def local_rate_of_P():
@@ -178,22 +50,16 @@ def coriolis_of_lemma_3():
     return -free_rate(True), l @ (m_rate @ NU - half), l @ m_rate @ NU - half
 
 
-def mass_slope(i):
-    e = np.eye(N)[N - 1 - i]
-    return complex_step(lambda h: ROBOT.alg.mass_matrix(Q + h * e))[::-1, ::-1]
-
-
 def accelerations():
-    qdd = STATE.qdd
-    moving = complex_step(lambda h: velocities(Q + h * QD, QD + h * qdd))
+    moving = complex_step(lambda h: velocities(Q + h * QD, QD + h * QDD))
     hop, turn = rate("E_phi"), rate("H")
     a = hop.T @ V + turn.T @ THETA_D
-    right = O.phi.T @ (O.H.T @ qdd[::-1] + a)
-    return moving, right, O.phi.T @ (O.H.T @ qdd[::-1] - a)
+    right = O.phi.T @ (O.H.T @ QDD[::-1] + a)
+    return moving, right, O.phi.T @ (O.H.T @ QDD[::-1] - a)
 
 
 def velocities(q, qd):
-    o = Operators(q)
+    o = Operators(ROBOT, q)
     return o.phi.T @ o.H.T @ qd[::-1]
 
 
@@ -213,9 +79,6 @@ def riccati_as_an_operator_equation():
 
 def table_1():
     return NU, O.root @ (THETA_D + O.G.T @ V_PLUS), O.root @ (THETA_D - O.G.T @ V_PLUS)
-
-
-TAU = STATE.qdd
 
 
 def table_2_forward():
@@ -348,7 +211,7 @@ def slope_of_the_articulated_inertia():
 
 
 def velocity_through_a_hop():
-    carried = along_blocks(V_PLUS) @ O.E_phi.T
+    carried = CASE.blocks(V_PLUS) @ O.E_phi.T
     # the base has no parent
     rows = np.repeat(np.arange(N) < N - 1, 6)[:, None]
     right, printed = ((TILDE_V + sign * DELTA) @ O.E_phi.T for sign in (-1, 1))
