@@ -5,11 +5,13 @@ balances hold for wrong roots as well (see the tests at the end), and for much e
 """
 
 import importlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from hinge import ModelError, zoo
+import hinge
+from hinge import ModelError, SingularError, zoo
 from hinge.emit.interpret import interpret
 from hinge.spatial import cross_force
 from mechanisms import EPS, ROBOTS, along, assert_close, complex_step, random_state
@@ -350,3 +352,23 @@ def test_loops_agree_with_the_generic_code(static):
     names = FRONT_DOOR["diagonal_dynamics"]
     expected = robot.alg.diagonal_dynamics(*arguments(names, s), **static)
     assert_close(robot.diagonal_dynamics(*arguments(names, s), **static), expected, 1e4 * EPS)
+
+
+def test_a_massless_tip_has_no_total_rates_until_it_has_armature():
+    b = hinge.MechanismBuilder("light")
+    b.add("link", "world", hinge.Revolute(), inertia=hinge.Inertia(1.0, (0.1, 0, 0), np.eye(3)))
+    heavy = b.add("tip", "link", hinge.Revolute((0, 1, 0), armature=0.1)).build()
+    tip = replace(heavy.bodies[2], joint=hinge.Revolute((0, 1, 0)))
+    light = replace(heavy, bodies=(*heavy.bodies[:2], tip))
+    with pytest.raises(SingularError, match="moves no inertia at all"):
+        hinge.Robot(light).total_rates([0.1, 0.2], [1.0, 2.0])
+    nu = hinge.Robot(heavy).total_rates([0.1, 0.2], [1.0, 2.0])
+    assert_close(nu[1], np.sqrt(0.1) * 2.0, 10 * EPS)
+
+
+def test_single_precision():
+    robot = hinge.Robot(zoo.arm(3).mechanism, dtype=np.float32)
+    s = random_state(robot, 0)
+    nu = robot.total_rates(s.q, s.qd)
+    assert nu.dtype == np.float32
+    assert_close(nu, robot.alg.total_rates(s.q, s.qd), 1e-5)

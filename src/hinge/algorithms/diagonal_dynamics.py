@@ -220,9 +220,10 @@ def _rates(mech: Mechanism, H: Any, H_rate: Any, phi: Any, known: Riccati, W: An
         G, P = known.G[k], known.P[k]
         A[k] = P_rate[k] @ H[k].T + P @ H_rate[k].T
         D_rate[k] = mirror_lower(H[k] @ A[k] + H_rate[k] @ (P @ H[k].T))  # (1)
-        half = (A[k] - 0.5 * (G @ D_rate[k])) @ G.T
-        U = cross_force(W[k], known.P_plus[k]) - half
-        Lambda_plus = mirror_lower(P_rate[k] + U + U.T)  # (2)
+        # in this order what is zero, along a joint without armature, is seen to be
+        own = P_rate[k] - G @ A[k].T - (A[k] - G @ D_rate[k]) @ G.T
+        U = cross_force(W[k], known.P_plus[k])
+        Lambda_plus = mirror_lower(own + (U + U.T))  # (2)
         P_rate[p] = P_rate[p] + congruence(Lambda_plus, phi[k])  # (3)
     return _Rates(P_rate, D_rate, A)
 
