@@ -12,6 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from .fresh import first_call, import_times
+from .hybrid import LINKS, hybrids
 from .measure import (
     BATCH,
     Settings,
@@ -31,7 +32,7 @@ from .rollouts import ROBOTS, rollouts
 from .total_rates import ROBOTS as RATED
 from .total_rates import total_rates
 
-SECTIONS = ("batch", "threads", "single", "rollout", "rates", "compile", "import")
+SECTIONS = ("batch", "threads", "single", "rollout", "rates", "hybrid", "compile", "import")
 _QUICK_ROBOTS = ("panda", "talos", "chain8", "chain32")
 
 
@@ -120,6 +121,10 @@ def _run(plan: Plan, results: Results) -> Iterator[str]:
             for row in total_rates(make(name), plan.settings):
                 results.rows.append(row)
                 yield f"{row.quantity} of {name}"
+    if "hybrid" in plan.sections:
+        for row in hybrids(plan.settings, (10, 50) if plan.quick else LINKS):
+            results.rows.append(row)
+            yield f"hybrid dynamics of {row.case.name}"
     if "threads" in plan.sections and cores() > 1:
         yield from _scaling(plan, results)
 

@@ -101,6 +101,7 @@ def _tables(results: Results) -> list[Table]:
         _contest(results, "single", "One state, one call from Python"),
         _contest(results, "rollout", f"Rollouts of {STEPS} steps, per step and sample, one thread"),
         _contest(results, "total rates", f"Total rates, batches of {BATCH} on one thread"),
+        _contest(results, "hybrid", "Hybrid dynamics, batches on one thread"),
         _scaling(results),
         _first_calls(results),
         _imports(results),
@@ -210,6 +211,9 @@ def _notes(results: Results) -> list[str]:
         "Rollouts: pin is a loop in Python over aba and integrate, mujoco its own rollout; their "
         "batches are loops over samples, of which a few are timed. hinge keeps every tenth state "
         "of a batch.",
+        "Hybrid dynamics: a base that floats with the arm driven; snakes on the loose with every "
+        "third joint driven. pin is a loop in Python over crba and nonLinearEffects with NumPy's "
+        "Schur complement.",
         "casadi runs hinge's generic code as SX, generated as C, gcc -O3 -march=native, with its "
         "arrays bound beforehand; batches are its map.",
         "frax runs with the settings that it recommends, on one thread, compiled by JAX, with its "

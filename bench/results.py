@@ -80,7 +80,13 @@ _RATIOS = (
 
 def targets(results: Results) -> list[Target]:
     """Every aim with what this run has to say about it."""
-    return [*_speed(results), *_starts(results), *_threads(results), *_long_chain(results)]
+    return [
+        *_speed(results),
+        *_starts(results),
+        *_threads(results),
+        *_long_chain(results),
+        *_hybrid(results),
+    ]
 
 
 def _speed(results: Results) -> Iterator[Target]:
@@ -120,6 +126,12 @@ def _long_chain(results: Results) -> Iterator[Target]:
         what = f"chain of 1024: {quantity.replace('_', ' ')}"
         yield Target(f"{what}, per state", bound, False, "s", row and row.best["hinge"])
         yield Target(f"{what}, first call, nothing cached", 1.0, False, "s", call and call.cold)
+
+
+def _hybrid(results: Results) -> Iterator[Target]:
+    row = results.row("hybrid", "space_arm7", "hybrid_dynamics")
+    what = "free-flying arm: hybrid dynamics against crba and NumPy's Schur complement"
+    yield Target(what, 20.0, True, "×", row and row.ratio.get("pin"))
 
 
 def environment() -> tuple[dict[str, str], float]:
