@@ -244,6 +244,9 @@ def test_front_door():
     ):
         assert_close(getattr(robot, name)(s.q), getattr(robot.alg, name)(s.q), 1000 * EPS)
     assert_close(robot.christoffel(s.q, kind=2), robot.alg.christoffel(s.q, 2), 1000 * EPS)
+    twice = robot.curvature(np.array([s.q, s.q]))
+    assert twice.shape == (2, 2, 2, 2, 2)
+    assert_close(twice[1], robot.kernel("curvature", "q")(s.q), 1000 * EPS)
     with pytest.raises(ArgumentError, match="kind is 3; expected one of 1, 2"):
         robot.christoffel(s.q, kind=3)
     with pytest.raises(ArgumentError, match="tolerance is -1"):

@@ -25,8 +25,8 @@ class Geometry(Front):
         return self._call("mass_matrix_sensitivity", q=q, out=out)
 
     def mass_matrix_second_sensitivity(self, q: ArrayLike) -> np.ndarray:
-        """∂²M/∂q∂q, the directions last: (…, nv, nv, nv, nv)."""
-        return self._call("mass_matrix_second_sensitivity", q=q)
+        """∂²M/∂q∂q, the directions last: (…, nv, nv, nv, nv); by plain sweeps, like `curvature`."""
+        return self._each("mass_matrix_second_sensitivity", q)
 
     def christoffel(self, q: ArrayLike, kind: Literal[1, 2] = 1) -> np.ndarray:
         """[ij,k] as [i, j, k], or of kind 2 {l;ij} as [l, i, j]: (…, nv, nv, nv)."""
@@ -34,12 +34,23 @@ class Geometry(Front):
         return self._call("christoffel", {"kind": check_choice(where, "kind", kind, (1, 2))}, q=q)
 
     def curvature(self, q: ArrayLike) -> np.ndarray:
-        """The Riemann tensor R_hijk of the mass metric: (…, nv, nv, nv, nv)."""
-        return self._call("curvature", q=q)
+        """The Riemann tensor R_hijk of the mass metric: (…, nv, nv, nv, nv).
+
+        Its nv⁴ entries make a kernel that takes long to compile: each sample is run by the plain
+        sweeps.  For many samples of one robot, `robot.kernel("curvature", "q")` is that kernel.
+        """
+        return self._each("curvature", q)
 
     def mass_factor_curl(self, q: ArrayLike) -> np.ndarray:
         """∂_i m_jk − ∂_j m_ik as [i, j, k]: zero where total rates are integrable."""
         return self._call("mass_factor_curl", q=q)
+
+    def _each(self, name: str, q: ArrayLike) -> np.ndarray:
+        """The generic algorithm on one sample after the other."""
+        samples = broadcast(f"{name} of {self.name!r}", [self.argument("q", q)])["q"]
+        lead = samples.shape[:-1]
+        found = [getattr(self.alg, name)(x) for x in samples.reshape(-1, self.nq)]
+        return np.array(found, self.dtype).reshape(lead + (self.nv,) * 4)
 
     def is_flat(
         self,
