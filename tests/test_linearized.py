@@ -53,6 +53,18 @@ def test_a_single_call_gives_names_and_goes_the_short_way():
         assert_close(d.dtau, robot.mass_matrix_inverse(s.q), 200 * EPS)
 
 
+def test_results_go_where_they_are_wanted():
+    robot = zoo.arm(3)
+    q, qd, qdd = np.random.default_rng(0).normal(size=(3, 5, 3))
+    for method in (robot.inverse_dynamics_derivatives, robot.forward_dynamics_derivatives):
+        for order, size in ((1, (5, 3, 3)), (2, (5, 3, 3, 3))):
+            expected = method(q, qd, qdd, order=order)
+            out = tuple(np.zeros(size) for _ in expected)
+            got = method(q, qd, qdd, order=order, out=out)
+            assert all(x is y for x, y in zip(got, out, strict=True))
+            assert worst(got, expected) == 0
+
+
 @pytest.mark.parametrize("load", ["world", "dead"])
 def test_compiled_loads_know_their_points(load):
     """In the lean mechanism a body's origin is elsewhere: points, given or not, move along."""

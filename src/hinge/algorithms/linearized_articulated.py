@@ -1,12 +1,12 @@
 """The articulated recursions behind linearised forward dynamics.  Paper L (4.12); math §4, §5.
 
-    inward    D = H P H* + armature,   G = P H* D⁻¹,   τ̄ = 1 − G H                              (1)
+    inward    P, D, G of `articulated.py`,   τ̄ = 1 − G H                                        (1)
               Ĝ = P̂* H* D⁻¹        G^z = (P^z)* H* D⁻¹                                          (2)
               Y_A = P (Ḣ + H′) + P̂ H*                                                           (3)
               Y_B = P H″ + P̂ H′ + P^z H* + F                                                    (4)
-              P(p) = P(p) + φ(p,k) τ̄ P φ*(p,k),   P̂ and P^z likewise                            (5)
+              P̂(p) = P̂(p) + φ(p,k) τ̄ P̂ φ*(p,k),   P^z likewise                                  (5)
 
-starting from M, 2 M̂ and Z̄ of each body.  P̂ has no right half, so that Ĝ is a pure moment.
+starting from 2 M̂ and Z̄ of each body.  P̂ has no right half, so that Ĝ is a pure moment.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..small import inverse_spd, mirror_lower
-from ..spatial import congruence
+from .articulated import riccati
 from .congruences import left_half, two_sided
 from .gyroscopic import gyroscopic
 from .linearized_nominal import Nominal
@@ -41,19 +40,16 @@ class Articulated(NamedTuple):
 def articulated(mech: Any, n: Nominal, Z: list[np.ndarray]) -> Articulated:
     """The recursions on the nominal motion n with the stiffness Z of the external forces.  O(N)."""
     H, phi = n.H, n.phi
-    P = mech.filled(lambda k: mech.M[k].matrix)
+    P, _, _, D_inv, G = riccati(mech, [x.T for x in H], phi)  # (1)
     P_hat = mech.filled(lambda k: gyroscopic(mech.M[k], n.V[k] + n.V[k]).left)
     P_z = list(Z)
-    D_inv, G, G_hat, G_z, Y_A, Y_B = mech.slots(6)
+    G_hat, G_z, Y_A, Y_B = mech.slots(4)
     for p, k in mech.inward():
-        PH, PH_hat, PH_z = P[k] @ H[k], P_hat[k].T @ H[k], P_z[k].T @ H[k]
-        D_inv[k] = inverse_spd(H[k].T @ PH + np.diag(mech.armature[k]))
-        G[k] = PH @ D_inv[k]  # (1)
+        PH_hat, PH_z = P_hat[k].T @ H[k], P_z[k].T @ H[k]
         G_hat[k], G_z[k] = PH_hat @ D_inv[k], PH_z @ D_inv[k]  # (2)
         Y_A[k] = P[k] @ n.H_sum[k] + P_hat[k] @ H[k][:3]  # (3)
         gyration = P_hat[k] @ n.H_first[k][:3]
         Y_B[k] = P[k] @ n.H_second[k] + gyration + P_z[k] @ H[k] + n.F[k]  # (4)
-        P[p] = P[p] + congruence(mirror_lower(P[k] - G[k] @ PH.T), phi[k])  # (5)
-        P_hat[p] = P_hat[p] + left_half(P_hat[k] - G[k] @ PH_hat.T, phi[k])
+        P_hat[p] = P_hat[p] + left_half(P_hat[k] - G[k] @ PH_hat.T, phi[k])  # (5)
         P_z[p] = P_z[p] + two_sided(P_z[k] - G[k] @ PH_z.T, phi[k])
     return Articulated(P, P_hat, D_inv, G, G_hat, G_z, P_z, Y_A, Y_B)

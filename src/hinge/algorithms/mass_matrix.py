@@ -7,8 +7,14 @@ The composite-body inertia R(k), here `crb`, is that of all bodies beyond joint 
               climbing from k:  F ← φ(p,j) F,   M(p,k) = H(p) F                                 (3)
 
 Blocks of bodies on different branches are never touched: they are exactly zero.
-The inverse needs no mass matrix: M⁻¹ = (1 − HψK)* D⁻¹ (1 − HψK), one sweep in, one sweep out, on a
-unit force per DoF.
+
+The inverse needs no mass matrix.  With the articulated inertias P, D, G and, outward, the
+compliance Υ of each body, M⁻¹ = (1 − HψK)* D⁻¹ (1 − HψK) has the blocks (paper L, Lemmas 4.8, 4.9):
+
+    Υ⁺ = φ*(p,k) Υ(p) φ(p,k),   Z = Υ⁺ G,   M⁻¹(k,k) = L = D⁻¹ + G* Z
+    U = Z − H* L,   Υ(k) = Υ⁺ − H* U* − Z H                                                     (4)
+    climbing from k, W = φ G(k), then W ← φ (1 − G H)(j) W:   M⁻¹(j,k) = U*(j) W                (5)
+    where k and i meet in j from different branches:   M⁻¹(k,i) = W*(k) Υ(j) W(i)               (6)
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ from ..mechanism import Mechanism
 from ..small import inverse_spd, mirror_lower
 from ..spatial import SpatialInertia, congruence
 from .articulated import riccati
+from .congruences import compliance
 
 __all__ = ["crba", "mass_matrix", "mass_matrix_inverse"]
 
@@ -43,27 +50,32 @@ def mass_matrix_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """M(q)⁻¹, (nv, nv), without forming M.  O(N · nv)
 
     where no joint mimics another; a follower ties branches together, and then M is inverted.
-
-        inward    ε(k) = 1(k) − H(k) z(k);   z(p) = z(p) + φ(p,k) (z(k) + G(k) ε(k))
-        outward   λ = φ*(p,k) λ(p);   row(k) = D⁻¹(k) ε(k) − G*(k) λ;   λ(k) = λ + H*(k) row(k)
     """
     if mech.has_followers:
         return inverse_spd(mass_matrix(mech, q))
-    H, phi = mech.H(q), mech.phi(q)
-    known = riccati(mech, H, phi)
-    D_inv, G = known.D_inv, known.G
-    unit = np.eye(mech.nv)
-    z = [np.zeros((6, mech.nv)) for _ in mech.bodies]
-    lam, eps, rows = mech.slots(3)
-    for p, k in mech.inward():
-        eps[k] = unit[mech.v_slice(mech.bodies[k].joint_name)] - H[k] @ z[k]
-        z[p] = z[p] + phi[k] @ (z[k] + G[k] @ eps[k])
-    lam[0] = np.zeros((6, mech.nv))
+    rows, phi = mech.H(q), mech.phi(q)
+    _, _, _, D_inv, G = riccati(mech, rows, phi)
+    H = [x.T for x in rows]
+    Y, U = mech.slots(2)
+    Y[0] = np.zeros((6, 6))
+    spread, blocks = mech.filled(lambda k: []), {}
     for p, k in mech.outward():
-        lam_plus = phi[k].T @ lam[p]
-        rows[k] = D_inv[k] @ eps[k] - G[k].T @ lam_plus
-        lam[k] = lam_plus + H[k].T @ rows[k]
-    return np.vstack([np.zeros((0, mech.nv)), *rows[1:]])
+        Y_plus = compliance(Y[p], phi[k])
+        Z = Y_plus @ G[k]
+        blocks[k, k] = L = mirror_lower(D_inv[k] + G[k].T @ Z)
+        U[k] = Z - H[k] @ L
+        Y[k] = mirror_lower(Y_plus - H[k] @ U[k].T - Z @ H[k].T)  # (4)
+        W = G[k]
+        for j, c in list(mech.ancestors(k))[:-1]:
+            W = phi[c] @ W
+            blocks[j, k] = U[j].T @ W  # (5)
+            spread[j].append((c, k, W))
+            W = W - G[j] @ (H[j].T @ W)
+    for j, branches in enumerate(spread):
+        for n, (c, k, W) in enumerate(branches):
+            others = [(i, X) for d, i, X in branches[n + 1 :] if d != c]
+            blocks |= {(k, i): W.T @ Y[j] @ X for i, X in others}  # (6)
+    return mech.join_matrix(blocks)
 
 
 crba = mass_matrix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Literal, NamedTuple, overload
 
@@ -47,6 +48,7 @@ class Linearized(Front):
         points: ArrayLike | None = None,
         load: Load = "body",
         order: Literal[1] = 1,
+        out: Sequence[np.ndarray] | None = None,
     ) -> InverseDynamicsDerivatives:
         """The first derivatives."""
         ...
@@ -60,6 +62,7 @@ class Linearized(Front):
         f_ext: ArrayLike | None = None,
         *,
         order: Literal[2],
+        out: Sequence[np.ndarray] | None = None,
     ) -> InverseDynamicsSecondDerivatives:
         """The second derivatives."""
         ...
@@ -73,6 +76,7 @@ class Linearized(Front):
         points: ArrayLike | None = None,
         load: Load = "body",
         order: Literal[1, 2] = 1,
+        out: Sequence[np.ndarray] | None = None,
     ) -> InverseDynamicsDerivatives | InverseDynamicsSecondDerivatives:
         """∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈ = M as `.dq .dqd .dqdd`, each (…, nv, nv).
 
@@ -80,13 +84,14 @@ class Linearized(Front):
         components in "body" axes, the force in the "world", or a "dead" load's direction, which
         acts at the points (…, n_bodies, 3) of the bodies, by default their origins.
         order: 2 for the second derivatives `.dq_dq .dq_dqd .dqd_dqd .dq_dqdd` instead.
+        out: arrays for the results, in their order.
         """
         name, static = "inverse_dynamics_derivatives", self._load(load)
         if self._second(name, order, load):
             given = {"q": q, "qd": qd, "qdd": qdd, "f_ext": f_ext}
-            return InverseDynamicsSecondDerivatives(*self._call_second(name, **given))
+            return InverseDynamicsSecondDerivatives(*self._call_second(name, out, **given))
         arrays: dict[str, Any] = {"q": q, "qd": qd, "qdd": qdd, "f_ext": f_ext, "points": points}
-        return self._call(name, static, InverseDynamicsDerivatives, **arrays)
+        return self._call(name, static, InverseDynamicsDerivatives, **arrays, out=out)
 
     def inverse_dynamics_jvp(
         self,
@@ -119,6 +124,7 @@ class Linearized(Front):
         load: Load = "body",
         method: Method | None = None,
         order: Literal[1] = 1,
+        out: Sequence[np.ndarray] | None = None,
     ) -> ForwardDynamicsDerivatives:
         """The first derivatives."""
         ...
@@ -132,6 +138,7 @@ class Linearized(Front):
         f_ext: ArrayLike | None = None,
         *,
         order: Literal[2],
+        out: Sequence[np.ndarray] | None = None,
     ) -> ForwardDynamicsSecondDerivatives:
         """The second derivatives."""
         ...
@@ -146,19 +153,21 @@ class Linearized(Front):
         load: Load = "body",
         method: Method | None = None,
         order: Literal[1, 2] = 1,
+        out: Sequence[np.ndarray] | None = None,
     ) -> ForwardDynamicsDerivatives | ForwardDynamicsSecondDerivatives:
         """∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ = M⁻¹ as `.dq .dqd .dtau`, each (…, nv, nv).
 
         load, points: as in `inverse_dynamics_derivatives`.  method: "articulated" (Algorithm 6) or
         "conventional" (Algorithm 4, by way of inverse dynamics); None takes the cheaper one.
         order: 2 for the second derivatives `.dq_dq .dq_dqd .dqd_dqd .dq_dtau` instead.
+        out: arrays for the results, in their order.
         """
         name, static = "forward_dynamics_derivatives", self._way(load, method)
         if self._second(name, order, load):
             given = {"q": q, "qd": qd, "tau": tau, "f_ext": f_ext}
-            return ForwardDynamicsSecondDerivatives(*self._call_second(name, **given))
+            return ForwardDynamicsSecondDerivatives(*self._call_second(name, out, **given))
         arrays: dict[str, Any] = {"q": q, "qd": qd, "tau": tau, "f_ext": f_ext, "points": points}
-        return self._call(name, static, ForwardDynamicsDerivatives, **arrays)
+        return self._call(name, static, ForwardDynamicsDerivatives, **arrays, out=out)
 
     def forward_dynamics_jvp(
         self,
@@ -230,13 +239,13 @@ class Linearized(Front):
             )
         return order == 2
 
-    def _call_second(self, name: str, **arrays: Any) -> Any:
+    def _call_second(self, name: str, out: Any, **arrays: Any) -> Any:
         """The second derivatives, from a kernel that is kept."""
         given = [self.argument(k, v) for k, v in arrays.items() if v is not None]
         names = tuple(a.name for a in given)
         make = partial(second_order_kernel, self.mechanism, name, names, self.dtype, self.threads)
         kernel = self.keep(("second order", name, names), make)
-        return evaluate(f"second order of {name} of {self.name!r}", kernel, given)
+        return evaluate(f"second order of {name} of {self.name!r}", kernel, given, out)
 
     def _load(self, load: Load) -> dict[str, Any] | None:
         kind = check_choice(f"derivatives of {self.name!r}", "load", load, LOADS)
