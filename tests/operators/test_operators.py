@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge.operators import Operators, block, describe, latex
+from hinge.operators import Operators, block, describe, latex, simplify
 from hinge.trace.program import trace
 from mechanisms import EPS, ROBOTS, assert_close, random_state
 
@@ -280,6 +280,21 @@ def test_expressions_compile():
         return robot.operators(q).mass.inv @ x
 
     assert_close(solve(state.q, state.qd), robot.mass_matrix_inverse(state.q) @ state.qd, 300 * EPS)
+
+
+def test_coefficients_may_be_traced():
+    robot = ROBOTS["arm"]
+    _, state = at("arm")
+
+    @robot.compile(x=(robot.nv,))
+    def blend(q, a, b, x):
+        o = robot.operators(q)
+        one = simplify((a * o.mass.inv) @ o.mass)
+        return (a * o.mass.inv + b * o.D + 0.5 * o.I).T @ x + (a * o.D - b * o.D) @ (one @ x)
+
+    o, x = robot.operators(state.q), state.qd
+    expected = 2 * (o.mass.inv @ x) + 3 * (o.D @ x) + 0.5 * x - 2 * (o.D @ x)
+    assert_close(blend(state.q, 2.0, 3.0, x), expected, 300 * EPS)
 
 
 @pytest.mark.parametrize("name", SOME)

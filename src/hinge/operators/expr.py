@@ -27,6 +27,7 @@ __all__ = [
     "Zero",
     "block",
     "product",
+    "same_number",
     "total",
 ]
 
@@ -147,11 +148,20 @@ class Product(Operator):
         return product([f.T for f in reversed(self.factors)])
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Sum(Operator):
     """Terms with their coefficients; a single scaled term too."""
 
     terms: tuple[tuple[Any, Operator], ...]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sum) or len(self.terms) != len(other.terms):
+            return False
+        pairs = zip(self.terms, other.terms, strict=True)
+        return all(same_number(c, d) and t == u for (c, t), (d, u) in pairs)
+
+    def __hash__(self) -> int:
+        return hash(self.terms)
 
     @property
     def T(self) -> Operator:
@@ -159,7 +169,8 @@ class Sum(Operator):
         turned = total([(c, t.T) for c, t in self.terms])
         if len(self.terms) == 1:
             return turned
-        same = isinstance(turned, Sum) and set(turned.terms) == set(self.terms)
+        mirrored = dict((t, c) for c, t in turned.terms) if isinstance(turned, Sum) else {}
+        same = all(t in mirrored and same_number(mirrored[t], c) for c, t in self.terms)
         return self if same else Adjoint(self.into, self.out, self.at, self)
 
 
@@ -209,7 +220,7 @@ def product(factors: Iterable[Operator]) -> Operator:
         plain: Operator = Product(rest[0].out, rest[-1].into, _place(rest), tuple(rest))
     else:
         plain = next(iter([*rest, *spaced, *flat]))
-    return plain if _is(scale, 1) else total([(scale, plain)])
+    return plain if same_number(scale, 1) else total([(scale, plain)])
 
 
 def _check_composition(factors: Sequence[Operator]) -> None:
@@ -232,10 +243,10 @@ def total(terms: Iterable[tuple[Any, Operator]]) -> Operator:
     joined: dict[Operator, Any] = {}
     for c, term in flat:
         joined[term] = joined[term] + c if term in joined else c
-    kept = [(c, t) for t, c in joined.items() if not _is(c, 0) and not isinstance(t, Zero)]
+    kept = [(c, t) for t, c in joined.items() if not same_number(c, 0) and not isinstance(t, Zero)]
     if not kept:
         return Zero(first.out, first.into)
-    if len(kept) == 1 and _is(kept[0][0], 1):
+    if len(kept) == 1 and same_number(kept[0][0], 1):
         return kept[0][1]
     return Sum(first.out, first.into, _place([t for _, t in kept]), tuple(kept))
 
@@ -266,8 +277,10 @@ def _place(operators: Sequence[Operator]) -> Any:
     return next(iter(places.values()), None)
 
 
-def _is(c: Any, number: int) -> bool:
-    return isinstance(c, (int, float, complex, np.number)) and bool(c == number)
+def same_number(a: Any, b: Any) -> bool:
+    """Whether two coefficients are equal; traced ones are if they are the same node."""
+    plain = (int, float, complex, np.number)
+    return a is b or (isinstance(a, plain) and isinstance(b, plain) and bool(a == b))
 
 
 def block(rows: Sequence[Sequence[Operator]]) -> Operator:

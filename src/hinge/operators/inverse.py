@@ -14,7 +14,7 @@ from ..errors import ArgumentError
 from .articulation import Articulation
 from .expr import Adjoint, Identity, Operator, Product, Sum, product, total
 from .leaves import Chain, Leaf, Local, Named
-from .words import polynomial
+from .words import equal, polynomial
 
 __all__ = ["inverse"]
 
@@ -63,9 +63,9 @@ def _by_theorem(A: Operator) -> Operator | None:
     words = polynomial(A)
     for s in [A.at.free, *([A.at.passive] if A.at.is_split else [])]:
         for known, turned in _theorems(s):
-            if words == polynomial(known):
+            if equal(words, polynomial(known)):
                 return turned
-        if s.has_armature and words == polynomial(s.mass - s.J):
+        if s.has_armature and equal(words, polynomial(s.mass - s.J)):
             raise ArgumentError(
                 f"{A} leaves out the armature {s.J} of the joints, and the Riccati sweep has it; "
                 f"invert {s.mass}"

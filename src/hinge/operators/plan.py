@@ -17,11 +17,11 @@ import numpy as np
 
 from ..algorithms.mass_matrix import mass_matrix, mass_matrix_inverse
 from ..errors import ArgumentError
-from .expr import Adjoint, Block, Identity, Operator, Product, Sum, Zero
+from .expr import Adjoint, Block, Identity, Operator, Product, Sum, Zero, same_number
 from .leaves import Chain, Hop, Local, Named, Pick
 from .spaces import ANY, Space
 from .steps import Apply, Carry, Combine, Direction, Given, Memory, Reach, Step
-from .words import polynomial
+from .words import equal, polynomial
 
 __all__ = ["Plan", "apply", "dense", "plan"]
 
@@ -106,7 +106,7 @@ def dense(A: Operator) -> np.ndarray:
     if A.at is not None and A.out == A.into == A.at.joint:
         words = polynomial(A)
         for known, algorithm in _ROUTES:
-            if words == polynomial(known(A.at)):
+            if equal(words, polynomial(known(A.at))):
                 return algorithm(A.at.mechanism, A.at.q)
     if A.into.dim <= A.out.dim:
         return A @ np.eye(A.into.dim)
@@ -161,7 +161,7 @@ class _Lowering:
             scale, inner = _normalised(inner)
             v = self.applied(leaf, inner)
             plain[v] = plain[v] + scale if v in plain else scale
-        if list(plain.values()) == [1]:
+        if len(plain) == 1 and same_number(next(iter(plain.values())), 1):
             return next(iter(plain))
         return self.step(Combine(space, tuple(plain), tuple(plain.values())))
 

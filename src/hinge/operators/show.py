@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..trace.program import trace
-from .expr import Adjoint, Identity, Operator, Product, Sum, Zero
+from .expr import Adjoint, Identity, Operator, Product, Sum, Zero, same_number
 from .leaves import Leaf, Local
 from .plan import plan
 from .steps import Given
@@ -60,7 +60,8 @@ def latex(A: Any) -> str:
 
 
 def _wrapped(c: Any, term: Operator) -> str:
-    return f"({text(term)})" if isinstance(term, Product) and c not in (1, -1) else text(term)
+    plain = same_number(c, 1) or same_number(c, -1) or not isinstance(term, Product)
+    return text(term) if plain else f"({text(term)})"
 
 
 def _added(parts: list[tuple[Any, str]], times: str) -> str:

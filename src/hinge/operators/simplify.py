@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .articulation import Articulation
-from .expr import Block, Operator, block
+from .expr import Block, Operator, block, same_number
 from .laws import laws_of
 from .leaves import Leaf
 from .words import Polynomial, Word, added, contains_block, expression, polynomial, spread
@@ -35,7 +35,10 @@ class Reduction:
         for word in p:
             for before, after in _cuts(word, lead):
                 c = p[word] / self.left[lead] if self.left[lead] != 1 else p[word]
-                if all(p.get(before + w + after) == c * d for w, d in self.left.items()):
+                found = (
+                    same_number(p.get(before + w + after), c * d) for w, d in self.left.items()
+                )
+                if all(found):
                     swap = [(-c, _between(before, self.left, after))]
                     return added([(1, p), *swap, (c, _between(before, self.right, after))])
         return None

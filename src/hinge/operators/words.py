@@ -4,10 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from .expr import Adjoint, Block, Identity, Operator, Product, Sum, Zero, block, product, total
+from .expr import (
+    Adjoint,
+    Block,
+    Identity,
+    Operator,
+    Product,
+    Sum,
+    Zero,
+    block,
+    product,
+    same_number,
+    total,
+)
 from .leaves import Named
 
-__all__ = ["Polynomial", "Word", "added", "contains_block", "expression", "polynomial", "spread"]
+__all__ = [
+    "Polynomial",
+    "Word",
+    "added",
+    "contains_block",
+    "equal",
+    "expression",
+    "polynomial",
+    "spread",
+]
 
 Word = tuple[Operator, ...]
 Polynomial = dict[Word, Any]
@@ -39,7 +60,12 @@ def added(parts: list[tuple[Any, Polynomial]]) -> Polynomial:
     for c, p in parts:
         for word, d in p.items():
             out[word] = out[word] + c * d if word in out else c * d
-    return {w: c for w, c in out.items() if not (isinstance(c, (int, float)) and c == 0)}
+    return {w: c for w, c in out.items() if not same_number(c, 0)}
+
+
+def equal(p: Polynomial, q: Polynomial) -> bool:
+    """Whether both have the same words with the same coefficients."""
+    return p.keys() == q.keys() and all(same_number(p[w], q[w]) for w in p)
 
 
 def expression(p: Polynomial, like: Operator) -> Operator:
