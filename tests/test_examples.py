@@ -1,0 +1,26 @@
+"""Every example runs, draws what it says, and says what it found."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parent.parent / "examples"
+EXAMPLES = [p.stem for p in sorted(FOLDER.glob("*.py")) if p.stem != "drawing"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    try:
+        importlib.import_module(name).main(["--quick", "--out", str(tmp_path)])
+    finally:
+        for module in (name, "drawing"):
+            sys.modules.pop(module, None)
+    said = capsys.readouterr().out
+    assert "nan" not in said
+    for kind in ("svg", "gif"):
+        drawn = tmp_path / f"{name}.{kind}"
+        assert drawn.stat().st_size > 1000
+        assert f"wrote {drawn}" in said
