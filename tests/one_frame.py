@@ -112,7 +112,7 @@ class OneFrame:
 
     def velocities(self, nu):
         """V_k and V_λ of every body."""
-        return self.with_parents(self.Phi.T @ self.H @ nu, np.zeros(6))
+        return self.with_parents(self.Phi.T @ (self.H @ nu), np.zeros(6))
 
     def with_parents(self, x, ground):
         """A stack of vectors, and those of the parents, with the ground first."""
@@ -121,13 +121,11 @@ class OneFrame:
 
     def nominal(self, nu, nud, fext):
         """V, α, x, f, τ of math §1 in operator form; fext about the frame's origin."""
-        V = self.Phi.T @ self.H @ nu
+        V = self.Phi.T @ (self.H @ nu)
         alpha = self.Phi.T @ (self.H @ nud + self.H_dot(nu) @ nu + self.fall)
-        x = self.M @ alpha + diag(S, V) @ self.M @ V - fext
+        x = self.M @ alpha + diag(S, V) @ (self.M @ V) - fext
         f = self.Phi @ x
-        return SimpleNamespace(
-            V=V, alpha=alpha, x=x, f=f, tau=self.H.T @ f + self.J @ nud, M_hat=self.M_hat(V)
-        )
+        return SimpleNamespace(V=V, alpha=alpha, x=x, f=f, tau=self.H.T @ f + self.J @ nud)
 
     def M_hat(self, V):
         """½(S[V]M + M S[V]ᵀ − Q[MV])."""
@@ -187,7 +185,7 @@ def moving(name, seed=1):
     o.fext = np.concatenate([np.linalg.inv(A).T @ f for A, f in forces])
     o.nominal_ = n = o.nominal(o.nu, o.nud, o.fext)
     o.H_rate, o.H1, o.H2, o.F, o.E = o.maps(o.nu, o.nud, n)
-    o.M_hat_, o.mass = n.M_hat, o.H.T @ o.Phi @ o.M @ o.Phi.T @ o.H + o.J
+    o.M_hat_, o.mass = o.M_hat(n.V), o.H.T @ o.Phi @ o.M @ o.Phi.T @ o.H + o.J
     return o
 
 
