@@ -14,8 +14,8 @@ import pytest
 import hinge
 from hinge.emit import llvm, llvm_stream
 from hinge.emit.interpret import interpret
-from hinge.runtime.engine import Target, host
 from hinge.runtime.kernel import Kernel
+from hinge.runtime.target import Target, host
 from hinge.small import cos, sin
 from hinge.trace.program import Program, trace
 from hinge.trace.rewrite import EVALUATE

@@ -7,8 +7,8 @@ import pytest
 
 import hinge
 from hinge.emit.interpret_scan import interpret_scan
-from hinge.runtime.engine import Target, host
 from hinge.runtime.rollout import Rollout
+from hinge.runtime.target import Target, host
 from hinge.small import cos, sin
 from hinge.trace.program import trace
 from hinge.trace.scan import Scan

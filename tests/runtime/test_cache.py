@@ -13,7 +13,7 @@ import pytest
 
 from hinge import Kernel
 from hinge.runtime import artifact, cache
-from hinge.runtime.engine import Target
+from hinge.runtime.target import Target
 from hinge.trace.program import trace
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the place depends on the system")

@@ -380,11 +380,11 @@ def test_without_the_short_way_all_is_the_same(lead, monkeypatch):
 
 
 def test_the_short_way_knows_its_python(monkeypatch):
-    asked = []
-    monkeypatch.setattr(sysconfig, "get_config_var", lambda name: asked.append(name))
-    assert engine.fast_calls_work() == (sys.implementation.name == "cpython")
-    monkeypatch.setattr(sysconfig, "get_config_var", lambda name: 1)
-    assert not engine.fast_calls_work() and "Py_GIL_DISABLED" in asked
+    usual = not sysconfig.get_config_var("Py_GIL_DISABLED") and sys.maxsize > 2**32
+    assert engine.fast_calls_work() == (sys.implementation.name == "cpython" and usual)
+    # free threads, or all objects in a list
+    monkeypatch.setattr(engine, "_HEAD", 32)
+    assert not engine.fast_calls_work()
 
 
 # numbers that are not finite

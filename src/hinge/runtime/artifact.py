@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from ..trace.program import Operations, Program
 from . import cache
-from .engine import Target, compile_text, llvm_version
+from .engine import compile_text
+from .target import Target, llvm_version
 
 if TYPE_CHECKING:
     from ..trace.loop import LoopProgram

@@ -14,8 +14,9 @@ import numpy as np
 from ..errors import ArgumentError
 from ..trace.program import Operations, Program
 from .artifact import Artifact, build, find
-from .engine import Library, Target, fast_calls_work, host
+from .engine import Library, fast_calls_work
 from .progress import tell_if_long
+from .target import Target, host
 from .threads import in_parallel, thread_count
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ from ..errors import ArgumentError
 from ..trace.program import Operations
 from ..trace.scan import Scan
 from .artifact import Artifact, build, find
-from .engine import Library, Target, host
+from .engine import Library
 from .progress import progress, tell_if_long
+from .target import Target, host
 from .threads import in_parallel, thread_count
 
 __all__ = ["Rollout"]

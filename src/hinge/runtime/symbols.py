@@ -1,0 +1,78 @@
+"""Where the functions and objects are that compiled code refers to by name."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import sys
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+__all__ = ["symbols"]
+
+# the name of a keyword is the one string with its letters
+_OUT = sys.intern("out")
+
+
+@lru_cache(maxsize=1)
+def symbols() -> dict[str, int]:
+    """The address of every name that compiled code may use but does not define."""
+    python, math = ctypes.pythonapi, _math_library()
+    functions = {
+        "hinge_sin": math.sin,
+        "hinge_cos": math.cos,
+        "hinge_atan2": math.atan2,
+        "hinge_vectorcall": python.PyObject_Vectorcall,
+        "hinge_new_tuple": python.PyTuple_New,
+        "hinge_size": python.PyTuple_Size,
+        "hinge_item": python.PyTuple_GetItem,
+        "hinge_set_item": python.PyTuple_SetItem,
+        "hinge_number": python.PyLong_AsSsize_t,
+        "hinge_retain": python.Py_IncRef,
+        "hinge_release": python.Py_DecRef,
+        "hinge_allocate": python.PyMem_RawMalloc,
+        "hinge_free": python.PyMem_RawFree,
+        "hinge_no_memory": python.PyErr_NoMemory,
+        "hinge_unlock": python.PyEval_SaveThread,
+        "hinge_lock": python.PyEval_RestoreThread,
+    }
+    table = {name: _address(fn) for name, fn in functions.items()}
+    table["hinge_new_array"] = _array_api(93)
+    table["hinge_tuple_subtype"] = _tuple_new()
+    table["hinge_tuple"] = id(tuple)
+    table["hinge_out"] = id(_OUT)
+    table["hinge_ndarray"] = id(np.ndarray)
+    table["hinge_descr_f64"] = id(np.dtype(np.float64))
+    table["hinge_descr_f32"] = id(np.dtype(np.float32))
+    return table
+
+
+def _math_library() -> ctypes.CDLL:
+    """Where sin and cos are: in this process, as Python's own, or in a library to look for."""
+    if sys.platform != "win32" and hasattr(process := ctypes.CDLL(None), "atan2"):
+        return process
+    from ctypes import util
+
+    return ctypes.CDLL(util.find_library("m"))
+
+
+def _tuple_new() -> int:
+    """tuple.__new__ as C has it: its slot has number 65 in the stable ABI."""
+    get = ctypes.pythonapi.PyType_GetSlot
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_int]
+    return get(tuple, 65)
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def _array_api(index: int) -> int:
+    """An entry of NumPy's C interface; its numbering is part of its ABI."""
+    core = importlib.import_module("numpy._core._multiarray_umath")
+    get = ctypes.pythonapi.PyCapsule_GetPointer
+    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    table = ctypes.cast(get(core._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+    return table[index] or 0
