@@ -13,6 +13,8 @@ from rich.console import Console
 
 from .fresh import first_call, import_times
 from .hybrid import LINKS, hybrids
+from .linearized import ROBOTS as LINEARIZED
+from .linearized import linearized
 from .measure import (
     BATCH,
     Settings,
@@ -32,7 +34,17 @@ from .rollouts import ROBOTS, rollouts
 from .total_rates import ROBOTS as RATED
 from .total_rates import total_rates
 
-SECTIONS = ("batch", "threads", "single", "rollout", "rates", "hybrid", "compile", "import")
+SECTIONS = (
+    "batch",
+    "threads",
+    "single",
+    "rollout",
+    "rates",
+    "hybrid",
+    "linearized",
+    "compile",
+    "import",
+)
 _QUICK_ROBOTS = ("panda", "talos", "chain8", "chain32")
 
 
@@ -125,6 +137,11 @@ def _run(plan: Plan, results: Results) -> Iterator[str]:
         for row in hybrids(plan.settings, (10, 50) if plan.quick else LINKS):
             results.rows.append(row)
             yield f"hybrid dynamics of {row.case.name}"
+    if "linearized" in plan.sections:
+        for name in (n for n in plan.robots if n in LINEARIZED):
+            for row in linearized(make(name), plan.settings):
+                results.rows.append(row)
+                yield f"{row.quantity} of {name}"
     if "threads" in plan.sections and cores() > 1:
         yield from _scaling(plan, results)
 

@@ -102,6 +102,8 @@ def _tables(results: Results) -> list[Table]:
         _contest(results, "rollout", f"Rollouts of {STEPS} steps, per step and sample, one thread"),
         _contest(results, "total rates", f"Total rates, batches of {BATCH} on one thread"),
         _contest(results, "hybrid", "Hybrid dynamics, batches on one thread"),
+        _contest(results, "derivatives", "Derivatives, batches on one thread"),
+        _contest(results, "one derivative", "Derivatives, one state, one call from Python"),
         _scaling(results),
         _first_calls(results),
         _imports(results),

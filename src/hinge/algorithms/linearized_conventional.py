@@ -13,11 +13,26 @@ import numpy as np
 
 from ..mechanism import Mechanism
 from ..small import mirror_lower, solve_spd
+from .inverse_dynamics import bias_forces
 from .linearized_inverse import Axes, inverse_dynamics_derivatives, inverse_dynamics_jvp, seen_in
 from .loads import Load
 from .mass_matrix import mass_matrix
 
-__all__ = ["conventional_derivatives", "conventional_jvp"]
+__all__ = ["conventional_acceleration", "conventional_derivatives", "conventional_jvp"]
+
+
+def conventional_acceleration(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    f_ext: np.ndarray | None = None,
+    axes: Axes = "body",
+) -> np.ndarray:
+    """q̈ = M⁻¹ (τ − bias), (nv,), with an M and an L that the derivatives need anyway."""
+    seen = seen_in(axes, mech, q)
+    bias = bias_forces(seen, q, qd, f_ext)
+    return _solve_from_tips(mass_matrix(seen, q), np.asarray(tau) - bias)
 
 
 def conventional_jvp(

@@ -39,7 +39,11 @@ from ..small import mirror_lower
 from .congruences import compliance, mixed
 from .forward_dynamics import forward_dynamics
 from .linearized_articulated import Articulated, articulated
-from .linearized_conventional import conventional_derivatives, conventional_jvp
+from .linearized_conventional import (
+    conventional_acceleration,
+    conventional_derivatives,
+    conventional_jvp,
+)
 from .linearized_inverse import Axes, seen_in
 from .linearized_nominal import Nominal, nominal
 from .loads import Load, load_stiffness
@@ -47,8 +51,10 @@ from .loads import Load, load_stiffness
 __all__ = [
     "ForwardDynamicsDerivatives",
     "Method",
+    "all_directions",
     "forward_dynamics_derivatives",
     "forward_dynamics_jvp",
+    "one_direction",
 ]
 
 Method = Literal["articulated", "conventional"]
@@ -82,13 +88,14 @@ def forward_dynamics_jvp(
     method: "conventional" is Algorithm 3, M δq̈ = δτ − ρ, which is also what is done where a joint
     mimics another.  axes: those of the arithmetic; the result does not depend on them.
     """
+    if mech.has_followers or method == "conventional":
+        qdd = conventional_acceleration(mech, q, qd, tau, f_ext, axes)
+        return conventional_jvp(mech, q, qd, qdd, dq, dqd, dtau, f_ext, points, load, axes)
     mech_ = seen_in(axes, mech, q)
     qdd = forward_dynamics(mech_, q, qd, tau, f_ext)
-    if mech.has_followers or method == "conventional":
-        return conventional_jvp(mech, q, qd, qdd, dq, dqd, dtau, f_ext, points, load, axes)
     n = nominal(mech_, q, qd, qdd, f_ext)
     a = articulated(mech_, n, load_stiffness(mech_, f_ext, points, load))
-    return _one_direction(mech_, n, a, (dq, dqd, dtau))
+    return one_direction(mech_, n, a, (dq, dqd, dtau))
 
 
 def forward_dynamics_derivatives(
@@ -108,18 +115,19 @@ def forward_dynamics_derivatives(
     method: "conventional" is Algorithm 4, M⁻¹ times the derivatives of inverse dynamics, which is
     also what is done where a joint mimics another.  axes: those of the arithmetic.
     """
-    mech_ = seen_in(axes, mech, q)
-    qdd = forward_dynamics(mech_, q, qd, tau, f_ext)
     if mech.has_followers or method == "conventional":
+        qdd = conventional_acceleration(mech, q, qd, tau, f_ext, axes)
         parts = conventional_derivatives(mech, q, qd, qdd, f_ext, points, load, axes)
         return ForwardDynamicsDerivatives(*parts)
+    mech_ = seen_in(axes, mech, q)
+    qdd = forward_dynamics(mech_, q, qd, tau, f_ext)
     n = nominal(mech_, q, qd, qdd, f_ext)
     a = articulated(mech_, n, load_stiffness(mech_, f_ext, points, load))
-    return ForwardDynamicsDerivatives(*_all_directions(mech_, n, a))
+    return ForwardDynamicsDerivatives(*all_directions(mech_, n, a))
 
 
-def _one_direction(mech: Any, n: Nominal, a: Articulated, change: Any) -> np.ndarray:
-    """Algorithm 5."""
+def one_direction(mech: Any, n: Nominal, a: Articulated, change: Any) -> np.ndarray:
+    """δq̈ by Algorithm 5, on a nominal motion and its recursions; change: dq, dqd, dtau."""
     H, phi = n.H, n.phi
     dq, dqd, dtau = (mech.rates(x) for x in change)
     z = mech.filled(lambda k: np.zeros(6))
@@ -142,8 +150,8 @@ def _one_direction(mech: Any, n: Nominal, a: Articulated, change: Any) -> np.nda
     return mech.join(qdd)
 
 
-def _all_directions(mech: Any, n: Nominal, a: Articulated) -> tuple[np.ndarray, ...]:
-    """Algorithm 6."""
+def all_directions(mech: Any, n: Nominal, a: Articulated) -> tuple[np.ndarray, ...]:
+    """∂q̈/∂q, ∂q̈/∂q̇, M⁻¹ by Algorithm 6, on a nominal motion and its recursions."""
     H, phi, G = n.H, n.phi, a.G
     local, spread = _local(mech, n, a), mech.filled(lambda k: [])
     blocks = dict(local.diagonal)
