@@ -63,7 +63,7 @@ def test_the_limits_in_loops():
 def test_cost_grows_by_the_same_for_every_link(name):
     """In loops, from 100 to 1000 links."""
     counts = []
-    for n in (100, 400, 700, 1000):
+    for n in (100, 550, 1000):
         f = snake(n)
         nv = f.mechanism.nv
         shapes = {"q": (f.mechanism.nq,), **dict.fromkeys(ARRAYS[1:], (nv,))}
@@ -72,7 +72,7 @@ def test_cost_grows_by_the_same_for_every_link(name):
         ops = trace_loops(hybrid, f, shapes, "hybrid_dynamics", active).ops
         counts.append([ops.multiplications, ops.additions, ops.divisions])
     more = np.diff(counts, axis=0)
-    np.testing.assert_allclose(more, more[[0, 0, 0]], rtol=1e-3)
+    np.testing.assert_allclose(more, more[[0, 0]], rtol=1e-3)
 
 
 def operations(algorithm, n):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,10 +41,11 @@ class Underactuated(Front):
 
         qdd_active, tau_passive: (…, nv); entries of the other kind of DoF are not used.
         """
-        given = {"q": q, "qd": qd, "qdd_active": qdd_active, "tau_passive": tau_passive}
-        return HybridDynamics(
-            *self._split_call("hybrid_dynamics", active, {}, **given, f_ext=f_ext)
-        )
+        key = _key(active) if f_ext is None else None
+        if key is None:
+            return self._hybrid_dynamics(q, qd, qdd_active, tau_passive, active, f_ext)
+        short = self.keep(("hybrid_dynamics of", key), lambda: self._short_call(active))
+        return short(q, qd, qdd_active, tau_passive)
 
     def hybrid_dynamics_derivatives(
         self,
@@ -129,6 +132,23 @@ class Underactuated(Front):
         given = {"q": q, "qd": qd, "tau_passive": tau_passive, "f_ext": f_ext}
         return self._split_call("generalized_bias", active, static, **given)
 
+    def _hybrid_dynamics(
+        self, q: Any, qd: Any, qdd_active: Any, tau_passive: Any, active: Any, f_ext: Any = None
+    ) -> HybridDynamics:
+        given = {"q": q, "qd": qd, "qdd_active": qdd_active, "tau_passive": tau_passive}
+        found = self._split_call("hybrid_dynamics", active, {}, **given, f_ext=f_ext)
+        return HybridDynamics(*found)
+
+    def _short_call(self, active: Any) -> Callable[..., HybridDynamics]:
+        """Hybrid dynamics of one split, straight to machine code where the arrays allow."""
+        split = self._split(active)
+        arrays = ("q", "qd", "qdd_active", "tau_passive")
+        kernel = self.kernel("hybrid_dynamics", *arrays, active=split)
+        return kernel.fast(partial(self._hybrid_dynamics, active=split), HybridDynamics)
+
+    def _split(self, active: Any) -> tuple[bool, ...]:
+        return tuple(bool(m) for m in self.mechanism.driven(active))
+
     def _split_call(self, name: str, active: Any, static: dict[str, Any], **arrays: Any) -> Any:
         """The algorithm with the split fixed, or with a mask that comes with the samples."""
         mask = active if isinstance(active, np.ndarray) else np.empty(0)
@@ -141,6 +161,14 @@ class Underactuated(Front):
         return self._call(name, static, **arrays, active=mask)
 
     def _fixed_call(self, name: str, active: Any, static: dict[str, Any], **arrays: Any) -> Any:
-        mask = self.mechanism.driven(active)
-        split = tuple(bool(m) for m in mask)
-        return self._call(name, {**static, "active": split}, **arrays)
+        return self._call(name, {**static, "active": self._split(active)}, **arrays)
+
+
+def _key(active: Any) -> Any:
+    """What tells one split from another, or None if it comes with the samples."""
+    if isinstance(active, np.ndarray):
+        return (active.dtype.char, active.tobytes()) if active.ndim == 1 else None
+    if isinstance(active, str):
+        return active
+    words = tuple(active)
+    return words if all(isinstance(word, (str, bool)) for word in words) else None
