@@ -39,7 +39,7 @@ def c(request):
 
 
 def near(got, expected):
-    assert_close(got, expected, 100 * EPS * len(got))
+    assert_close(got, expected, 20 * EPS * len(got))
 
 
 def holds(got, expected):
