@@ -13,7 +13,7 @@ import pytest
 
 import hinge
 from hinge import ArgumentError, Kernel
-from hinge.runtime import engine, progress
+from hinge.runtime import engine, progress, team
 from hinge.runtime import kernel as kernel_module
 from hinge.trace.program import trace
 
@@ -297,11 +297,16 @@ def test_an_out_that_overlaps_takes_the_long_way():
     assert twice(room[:4], out=room[4:8])[0, 0] == 2 and (room[8] == 1).all()
 
 
-def test_batches_worth_several_threads_take_the_long_way(monkeypatch):
+def test_batches_worth_several_threads_take_the_long_way_once(monkeypatch):
     monkeypatch.setattr(kernel_module, "_WORK_PER_THREAD", 100)
-    x = np.ones((1000, 2))
-    assert Kernel(TWICE.program, threads=2).fast(handed_on)(x) == "handed on"
-    assert Kernel(TWICE.program, threads=1).fast(handed_on)(x).shape == (1000, 2)
+    monkeypatch.setattr(kernel_module, "HERE", np.zeros(1, dtype=np.int64))
+    x = np.arange(2000.0).reshape(1000, 2)
+    twice = Kernel(TWICE.program, threads=2).fast(handed_on)
+    assert twice(x) == "handed on" and twice(x[:10]).shape == (10, 2)
+    assert (Kernel(TWICE.program, threads=1).fast(handed_on)(x) == 2 * x).all()
+    assert (Kernel(TWICE.program, threads=2)._slow(x) == 2 * x).all()
+    kernel_module.HERE[0] = team.HERE[0]
+    assert (twice(x) == 2 * x).all()
 
 
 def test_what_the_long_way_raises_comes_through():

@@ -97,9 +97,9 @@ def _all_bodies(layout: Layout, flavor: Flavor, names: list[str]) -> str:
 
 
 def _workspace(layout: Layout, wide: Flavor, slots: int) -> str:
-    """How many bytes of scratch `run` wants."""
+    """How many bytes of scratch `run` wants, in whole lines."""
     values = sum(layout.program.input_sizes) + layout.size + slots
-    size = values * wide.bytes
+    size = -(-values * wide.bytes // 64) * 64
     return f"define i64 @workspace() #1 {{\n  ret i64 {size}\n}}\n"
 
 

@@ -5,8 +5,9 @@ argument is exactly what the program expects (an ndarray of the right dtype, C-c
 aligned, of the shape of a sample or all with the same one leading dimension), it makes the result
 arrays, or takes `out=`, and runs the scalar body or the batch.  In any other case, and for one
 sample of a strict kernel when a result is not finite, it hands the same arguments to the Python
-callable that is the first item of `self`, which knows what to do or what to say.  The second item
-is the type of several results, the third how many samples are too few to share out over threads.
+callable that is the first item of `self`, which knows what to do or what to say.  The other items:
+the type of several results; how many samples are worth a helper; how many helpers there may be; and
+an array with the address of the team that they belong to.
 """
 
 from __future__ import annotations
@@ -182,7 +183,7 @@ slow:
     # many
 
     def batch(self) -> None:
-        """All samples by `run`, on this thread, the interpreter's lock let go."""
+        """All samples by `run`, the interpreter's lock let go; with helpers if it is worth it."""
         program, word = self.program, 8 if self.f.scalar == "double" else 4
         for i in range(len(program.inputs)):
             count = self.at("i64", self.at("ptr", f"%array{i}", _DIMENSIONS), 0)
@@ -190,9 +191,7 @@ slow:
                 self.put(f"%n = add i64 {count}, 0")
             self.need_equal("i64", count, "%n")
             self.set("ptr", f"%in{i}", "%arrays", i)
-        most = self.let("call ptr @hinge_item(ptr %self, i64 2)")
-        most = self.let(f"call i64 @hinge_number(ptr {most})")
-        self.need(self.let(f"icmp sle i64 %n, {most}"))
+        self.helpers()
         made = self.results("many", "%n")
         for i, size in enumerate(program.input_sizes + program.output_sizes):
             self.set("i64", word * size, "%strides", i)
@@ -200,10 +199,26 @@ slow:
             self.set("ptr", self.at("ptr", array, _DATA), "%arrays", i)
         self.run(made)
 
+    def own(self, item: int) -> str:
+        """A number that is an item of self."""
+        number = self.let(f"call ptr @hinge_item(ptr %self, i64 {item})")
+        return self.let(f"call i64 @hinge_number(ptr {number})")
+
+    def helpers(self) -> None:
+        """How many helpers to ask for; if any, there has to be a team."""
+        worth = self.let(f"sdiv i64 %n, {self.own(2)}")
+        self.put(f"%helpers = call i64 @llvm.smin.i64(i64 {worth}, i64 {self.own(3)})")
+        cell = self.at("ptr", self.let("call ptr @hinge_item(ptr %self, i64 4)"), _DATA)
+        self.put(f"%team = load ptr, ptr {cell}")
+        self.put("%alone = icmp eq i64 %helpers, 0")
+        there = self.let("icmp ne ptr %team, null")
+        self.need(self.let(f"or i1 %alone, {there}"))
+
     def run(self, made: list[str]) -> None:
-        """`run` on all samples, with room to work in."""
+        """`run` on all samples, with room to work in for everybody."""
         self.put("%bytes = call i64 @workspace()")
-        self.put("%room = add i64 %bytes, 64")
+        areas = self.let(f"mul i64 %bytes, {self.let('add i64 %helpers, 1')}")
+        self.put(f"%room = add i64 {areas}, 64")
         self.put("%scratch = call ptr @hinge_allocate(i64 %room)")
         self.branch(self.let("icmp eq ptr %scratch, null"), "no_room", "run")
         self.label("no_room")
@@ -216,7 +231,16 @@ slow:
         up = self.let(f"and i64 {self.let(f'sub i64 0, {number}')}, 63")
         aligned = self.let(f"getelementptr i8, ptr %scratch, i64 {up}")
         self.put("%thread = call ptr @hinge_unlock()")
+        self.branch("%alone", "run_alone", "run_shared")
+        self.label("run_alone")
         self.put(f"call void @run(ptr %arrays, ptr %strides, i64 0, i64 %n, ptr {aligned})")
+        self.put("br label %ran")
+        self.label("run_shared")
+        batch = "ptr %team, ptr @run, ptr %arrays, ptr %strides, i64 %n"
+        rest = f"ptr {aligned}, i64 %bytes, i64 %helpers, i64 {self.wide.lanes}"
+        self.put(f"call void {self.let('load ptr, ptr %team')}({batch}, {rest})")
+        self.put("br label %ran")
+        self.label("ran")
         self.put("call void @hinge_lock(ptr %thread)")
         self.put("call void @hinge_free(ptr %scratch)")
         self.package(made)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..trace.loop import LoopProgram
     from ..trace.scan import Scan
 
-__all__ = ["Artifact", "build", "find", "source_stamp"]
+__all__ = ["Artifact", "build", "find", "object_code", "source_stamp"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,16 @@ def build(
     artifact = Artifact(program.inputs, program.outputs, several, program.ops, code)
     cache.store(full_key(key, target, scalar, strict), artifact.packed())
     return artifact
+
+
+def object_code(text: str, target: Target) -> bytes:
+    """A module that is no program, compiled and kept likewise."""
+    key = full_key(text, target, "", False)
+    code = cache.load(key)
+    if code is None:
+        code = compile_text(text, target)
+        cache.store(key, code)
+    return code
 
 
 @lru_cache(maxsize=1)

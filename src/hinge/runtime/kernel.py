@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from .artifact import Artifact, build, find
 from .engine import Library, fast_calls_work
 from .progress import tell_if_long
 from .target import Target, host
+from .team import HERE, share
 from .threads import in_parallel, thread_count
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ _RUN = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
 )
 _SCALARS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
-# a thread is worth waking for about this many operations
-_WORK_PER_THREAD = 4_000_000
+# a thread that is awake or will soon be is worth telling for about this many operations
+_WORK_PER_THREAD = 500_000
 
 
 class Kernel:
@@ -129,20 +129,19 @@ class Kernel:
     def fast(self, otherwise: Callable[..., Any], form: type = tuple) -> Callable[..., Any]:
         """Calls that take the short way with arrays of exactly the expected kind.
 
-        otherwise: what to call with any other arguments, with batches that are worth several
-        threads, and, if the kernel is strict, with one sample whose result is not finite.
+        otherwise: what to call with any other arguments, with the first batch that is worth
+        several threads, and, if the kernel is strict, with one sample whose result is not finite.
         form: of several results, tuple or a type derived from it.
         """
         if not fast_calls_work() or not self._library.address("fast"):
             return otherwise
-        return self._library.method("fast", self.name, (otherwise, form, self._alone))
+        own = (otherwise, form, self._worth, thread_count(self.threads) - 1, HERE)
+        return self._library.method("fast", self.name, own)
 
     @property
-    def _alone(self) -> int:
-        """How many samples are too few for a second thread."""
-        if thread_count(self.threads) == 1:
-            return sys.maxsize
-        return (_WORK_PER_THREAD - 1) // self._cost
+    def _worth(self) -> int:
+        """How many samples are worth another thread."""
+        return -(-_WORK_PER_THREAD // self._cost)
 
     def __call__(self, *arguments: Any, out: Any = None) -> Any:
         return self.call(*arguments) if out is None else self.call(*arguments, out=out)
@@ -210,17 +209,28 @@ class Kernel:
         n = len(strides)
         a, s = (ctypes.c_void_p * n)(*addresses), (ctypes.c_int64 * n)(*strides)
 
-        def work(begin: int, end: int) -> None:
-            scratch = np.empty(self._scratch_bytes + 64, dtype=np.uint8)
-            aligned = (scratch.ctypes.data + 63) // 64 * 64
-            self._run(a, s, begin, end, aligned)
+        helpers = min(thread_count(self.threads) - 1, size // self._worth)
+        room, grain = self._scratch_bytes, self.target.lanes(self._scalar)
+        if helpers:
+            _, place = _scratch(room * (helpers + 1))
+            if share((self._library.address("run"), a, s, size), place, room, helpers, grain):
+                return
 
-        most = 1 + size * self._cost // _WORK_PER_THREAD
-        in_parallel(work, size, self.target.lanes(self._scalar), self.threads, most)
+        def work(begin: int, end: int) -> None:
+            _, place = _scratch(room)
+            self._run(a, s, begin, end, place)
+
+        in_parallel(work, size, grain, self.threads, 1 + helpers)
 
     @cached_property
     def _cost(self) -> int:
         return 1 + sum(self.ops) + sum(map(_size, self.artifact.outputs))
+
+
+def _scratch(size: int) -> tuple[np.ndarray, int]:
+    """Memory, and where a line begins in it."""
+    memory = np.empty(size + 64, dtype=np.uint8)
+    return memory, (memory.ctypes.data + 63) // 64 * 64
 
 
 def _size(shape: tuple[int, ...]) -> int:
