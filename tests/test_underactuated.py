@@ -1,9 +1,11 @@
 """Hybrid dynamics and generalized Jacobians against dense algebra, motion and momentum."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from hinge import ArgumentError, zoo
+from hinge import ArgumentError, Robot, zoo
 from hinge.spatial import cross_force
 from mechanisms import EPS, ROBOTS, Generic, along, assert_close, complex_step, random_state
 
@@ -208,6 +210,20 @@ def test_matrices_through_the_front_door():
         assert_close(blocks.ap[i], S_ap, 1e-13)
         assert_close(blocks.pp[i], S_pp, 1e-13)
         assert_close(bias[i], -S_pp @ robot.bias_forces(q[i], qd[i])[~mask], 1e-13)
+
+
+def test_numbers_of_the_mechanism_may_come_with_the_call():
+    s, arm = random_state(zoo.space_arm(2), 0), ("joint1", "joint2")
+    robot = Robot(zoo.space_arm(2).mechanism, parameters=("gravity",))
+    given = (s.q, s.qd, s.qdd, s.qd, arm)
+    adrift, pulled = (
+        robot.hybrid_dynamics(*given),
+        robot.hybrid_dynamics(*given, gravity=(0, 0, -5)),
+    )
+    heavy = Robot(replace(robot.mechanism, gravity=(0.0, 0.0, -5.0)))
+    assert_close(pulled.tau, heavy.hybrid_dynamics(*given).tau, 1e-11)
+    assert_close(pulled.qdd, heavy.hybrid_dynamics(*given).qdd, 1e-11)
+    assert np.abs(pulled.qdd - adrift.qdd).max() > 1
 
 
 def test_wrong_splits_say_so():

@@ -41,7 +41,7 @@ class Underactuated(Front):
 
         qdd_active, tau_passive: (…, nv); entries of the other kind of DoF are not used.
         """
-        key = _key(active) if f_ext is None else None
+        key = None if f_ext is not None or self._numbers else _key(active)
         if key is None:
             return self._hybrid_dynamics(q, qd, qdd_active, tau_passive, active, f_ext)
         short = self.keep(("hybrid_dynamics of", key), lambda: self._short_call(active))
