@@ -14,6 +14,7 @@ import pytest
 import hinge
 from hinge.emit import llvm, llvm_stream
 from hinge.emit.interpret import interpret
+from hinge.runtime import kernel as kernel_module
 from hinge.runtime.kernel import Kernel
 from hinge.runtime.target import Target, host
 from hinge.small import cos, sin
@@ -287,6 +288,20 @@ def test_large_results_go_past_the_caches(dtype, size, monkeypatch):
         expected[n // 2] = np.nan
         assert np.array_equal(out[0], expected, equal_nan=True) and np.isnan(out[1][n // 2])
         assert (room[:offset] == 7).all() and (room[offset + n * size :] == 7).all()
+
+
+def test_parts_of_large_results_fit_together(monkeypatch):
+    """Large is the whole call: its parts go past the caches however few samples they have."""
+    monkeypatch.setattr(kernel_module, "_WORK_PER_THREAD", 1000)
+    program = trace(lambda x, y: np.outer(x, y), [(36,), (36,)])
+    kernel = Kernel(program, threads=2)
+    x, y = np.random.default_rng(6).normal(size=(2, 2000, 36))
+    out = np.empty((2000, 36, 36))
+    expected = x[:, :, None] * y[:, None]
+    for call in (kernel._slow, kernel.call, kernel.call):
+        out[:] = np.nan
+        call(x, y, out=out)
+        assert np.array_equal(out, expected)
 
 
 # what is in a module

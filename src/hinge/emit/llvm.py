@@ -116,7 +116,8 @@ def _run(layout: Layout, f: Flavor, strict: bool, name: str, by_lines: int | Non
     """void run(ptr arrays, ptr strides, i64 begin, i64 end, ptr scratch).
 
     arrays: the addresses of all arguments, then of all results; strides: bytes from a sample to the
-    next; entries of a sample are contiguous.  scratch: aligned to 64 bytes.
+    next, then how many samples the whole call has; entries of a sample are contiguous.  scratch:
+    aligned to 64 bytes.
     by_lines: the result that is written past the caches.
     """
     head, packs, unpacks = _tile_steps(layout, f)

@@ -59,7 +59,7 @@ entry:
   %out = alloca [{max(self.layout.size, 1)} x {f.type}], align 64
   %shape = alloca [{dimensions} x i64]
   %arrays = alloca [{arrays} x ptr]
-  %strides = alloca [{arrays} x i64]
+  %strides = alloca [{arrays + 1} x i64]
   %result = alloca ptr
   %out_arg = alloca ptr
   store ptr null, ptr %out_arg
@@ -195,6 +195,7 @@ slow:
         made = self.results("many", "%n")
         for i, size in enumerate(program.input_sizes + program.output_sizes):
             self.set("i64", word * size, "%strides", i)
+        self.set("i64", "%n", "%strides", len(program.inputs) + len(program.outputs))
         for i, array in enumerate(made, len(program.inputs)):
             self.set("ptr", self.at("ptr", array, _DATA), "%arrays", i)
         self.run(made)

@@ -73,8 +73,9 @@ entry:
   %p = getelementptr i64, ptr %strides, i64 {at}
   %stride = load i64, ptr %p
   %together = icmp eq i64 %stride, {size * word}
-  %count = sub i64 %end, %begin
-  %bytes = mul i64 %count, %stride
+  %all_p = getelementptr i64, ptr %strides, i64 {len(sizes)}
+  %all = load i64, ptr %all_p
+  %bytes = mul i64 %all, %stride
   %large = icmp sgt i64 %bytes, {_LARGE}
   %by_lines = and i1 %together, %large
   br i1 %by_lines, label %head, label %plain

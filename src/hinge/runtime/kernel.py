@@ -204,10 +204,10 @@ class Kernel:
         safe = [x.copy() if not x.flags.aligned or _in_the_way(x, results) else x for x in arrays]
         rows = [_rows(x, lead, s) for x, s in zip(safe, self.artifact.inputs, strict=True)]
         strides = [stride for _, stride in rows]
-        strides += [item * _size(shape) for shape in self.artifact.outputs]
+        strides += [*(item * _size(shape) for shape in self.artifact.outputs), size]
         addresses = [x.ctypes.data for x, _ in rows] + [x.ctypes.data for x in results]
-        n = len(strides)
-        a, s = (ctypes.c_void_p * n)(*addresses), (ctypes.c_int64 * n)(*strides)
+        a = (ctypes.c_void_p * len(addresses))(*addresses)
+        s = (ctypes.c_int64 * len(strides))(*strides)
 
         helpers = min(thread_count(self.threads) - 1, size // self._worth)
         room, grain = self._scratch_bytes, self.target.lanes(self._scalar)
