@@ -1,5 +1,6 @@
 """Linear models of robots: compiled, batched, checked, and as A and B of control."""
 
+import casadi
 import numpy as np
 import pytest
 import scipy.linalg
@@ -119,6 +120,29 @@ def test_the_cheaper_axes_are_taken():
         assert sum(ops[axes]) == min(map(sum, ops.values()))
         kernel = hinge.Robot(mech).kernel("inverse_dynamics_derivatives", "q", "qd", "qdd")
         assert kernel.program.ops == ops[axes]
+
+
+@pytest.mark.parametrize("axes", ["body", "ground"])
+def test_symbols(axes):
+    """The generic code on scalars of CasADi, with all that it takes: a joint with a changing H."""
+    b = hinge.MechanismBuilder("pair")
+    body = hinge.Inertia(1.3, (0.1, -0.2, 0.15), np.diag([0.2, 0.3, 0.25]))
+    b.add("one", "world", JOINTS["universal"], inertia=body)
+    b.add("two", "one", JOINTS["helical"], inertia=body)
+    robot = hinge.Robot(b.build())
+    s = random_state(robot, 1)
+    numbers = (s.q, s.qd, s.qdd, s.f_ext)
+    symbols = [casadi.SX.sym(f"x{i}", x.size) for i, x in enumerate(numbers)]
+    given = [
+        np.array(casadi.vertsplit(x), dtype=object).reshape(y.shape)
+        for x, y in zip(symbols, numbers, strict=True)
+    ]
+    for name in ("inverse_dynamics_derivatives", "forward_dynamics_derivatives"):
+        traced = np.array(getattr(robot.alg, name)(*given, load="dead", axes=axes))
+        fn = casadi.Function("f", symbols, [casadi.vertcat(*traced.ravel())])
+        got = np.array(fn(*(x.ravel() for x in numbers))).reshape(traced.shape)
+        expected = getattr(robot.alg, name)(*numbers, load="dead")
+        assert worst(list(got), expected) < 1e-12
 
 
 def test_wrong_arguments():

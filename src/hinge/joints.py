@@ -178,12 +178,9 @@ class Universal(Joint):
         return np.array([still, _angular(skew(first) @ np.array(self.axis2), np.zeros(3))])
 
     def H_rate_slope(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        return np.array([np.zeros((2, 6)), self._second_slope(q) * qd[1]])
-
-    def _second_slope(self, q: np.ndarray) -> np.ndarray:
-        """∂₂∂₂ H."""
         first, second = self.H(q)[:, :3]
-        return _angular(skew(skew(first) @ second) @ second, np.zeros(3))
+        slope = skew(skew(first) @ second) @ _along(self.axis2, qd[1:])
+        return np.array([np.zeros((2, 6)), _angular(slope, np.zeros(3))])
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ __all__ = [
     "half_upper",
     "inverse_spd",
     "mirror_lower",
+    "scaled_identity",
     "sign",
     "sin",
     "solve_spd",
@@ -102,6 +103,11 @@ def clip(x: Any, low: float, high: float) -> Any:
     library = sys.modules[type(x).__module__.partition(".")[0]]
     least, most = (getattr(library, name, None) for name in ("fmin", "fmax"))
     return least(most(x, low), high) if least and most else min(max(x, low), high)
+
+
+def scaled_identity(x: Any) -> np.ndarray:
+    """x 1, (3, 3)."""
+    return np.array([[x, 0, 0], [0, x, 0], [0, 0, x]])
 
 
 def mirror_lower(A: np.ndarray) -> np.ndarray:

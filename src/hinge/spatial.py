@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .rotation import skew, turned_matrix, turned_vector
-from .small import is_zero, mirror_lower
+from .small import is_zero, mirror_lower, scaled_identity
 
 __all__ = [
     "ForceTransfer",
@@ -200,7 +200,7 @@ class SpatialInertia:
         """
         U = turning(V[:3], alpha[:3])
         J = self.J
-        (xx, xy, xz), (_, yy, yz), (_, _, zz) = 0.5 * np.trace(J) * np.eye(3) - J
+        (xx, xy, xz), (_, yy, yz), (_, _, zz) = scaled_identity(0.5 * np.trace(J)) - J
         moment = np.array(
             [
                 U[2, 0] * xy

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..joint import HingeRates
 from ..mechanism import Mechanism
-from ..small import mirror_lower
+from ..small import mirror_lower, scaled_identity
 from ..spatial import ForceTransfer, SpatialInertia, congruence
 
 __all__ = ["SHARING", "InGroundAxes"]
@@ -103,6 +103,7 @@ def _turned(R: np.ndarray, phi: ForceTransfer) -> np.ndarray:
     base, i, c, s = phi.turn
     j, k = (i + 1) % 3, (i + 2) % 3
     columns = list((R @ base.R).T)
+    c, s = np.array([c]), np.array([s])
     columns[j], columns[k] = c * columns[j] + s * columns[k], c * columns[k] - s * columns[j]
     return np.array(columns).T
 
@@ -110,8 +111,7 @@ def _turned(R: np.ndarray, phi: ForceTransfer) -> np.ndarray:
 def _turned_inertia(J: np.ndarray, R: np.ndarray) -> np.ndarray:
     """R J Rᵀ = J_zz 1 + x aᵀ + a xᵀ + y bᵀ + b yᵀ, x, y, z being the columns of R."""
     x, y, z = R.T
-    xx, yy = 0.5 * (J[0, 0] - J[2, 2]), 0.5 * (J[1, 1] - J[2, 2])
-    a = xx * x + J[1, 0] * y + J[2, 0] * z
-    b = yy * y + J[2, 1] * z
+    a = np.array([x, y, z]).T @ np.array([0.5 * (J[0, 0] - J[2, 2]), J[1, 0], J[2, 0]])
+    b = np.array([y, z]).T @ np.array([0.5 * (J[1, 1] - J[2, 2]), J[2, 1]])
     half = np.outer(x, a) + np.outer(y, b)
-    return mirror_lower(half + half.T) + J[2, 2] * np.eye(3)
+    return mirror_lower(half + half.T) + scaled_identity(J[2, 2])

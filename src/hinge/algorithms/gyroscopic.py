@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..rotation import skew, turned_matrix, turned_vector
+from ..small import scaled_identity
 from ..spatial import ForceTransfer, SpatialInertia, congruence
 
 __all__ = ["Gyroscopic", "gyroscopic"]
@@ -53,7 +54,7 @@ class Gyroscopic:
 def gyroscopic(M: SpatialInertia, V: np.ndarray) -> Gyroscopic:
     """M̂ of an inertia that moves with V; linear in V."""
     w, u = V[:3], V[3:]
-    lifted = M.J - 0.5 * np.trace(M.J) * np.eye(3)
+    lifted = M.J - scaled_identity(0.5 * np.trace(M.J))
     A = skew(w) @ lifted - _product(M.h, u)
     return Gyroscopic(A, M.mass * u - M.h_cross @ w)  # (1)
 
@@ -71,4 +72,4 @@ def _(M: Gyroscopic, phi: ForceTransfer) -> Gyroscopic:
 def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a×b× = b aᵀ − (a·b) 1."""
     outer = np.outer(b, a)
-    return outer - np.trace(outer) * np.eye(3)
+    return outer - scaled_identity(np.trace(outer))
