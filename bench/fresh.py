@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ import numpy as np
 __all__ = ["FirstCall", "first_call", "import_times"]
 
 _ROOT = Path(__file__).parent.parent
+# everywhere that a cache folder may be
+_CACHES = ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA")
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,13 @@ class FirstCall:
 
 
 def first_call(case: str, quantity: str, repeats: int) -> FirstCall:
-    """Medians over new processes; every cold one has a cache folder of its own."""
+    """Medians over new processes; every cold one has a cache folder of its own.
+
+    One before them, which is not counted, leaves the bytecode of all modules.
+    """
     cold, cached = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        _child(folder, case, quantity)
     for _ in range(repeats):
         with tempfile.TemporaryDirectory() as folder:
             cold.append(_child(folder, case, quantity))
@@ -48,9 +56,8 @@ def first_call(case: str, quantity: str, repeats: int) -> FirstCall:
     return FirstCall(case, quantity, *seconds, memory, cold[0]["operations"])
 
 
-def _child(cache: str, case: str, quantity: str) -> dict:
-    # everywhere that a cache folder may be
-    environment = {**os.environ, "XDG_CACHE_HOME": cache, "HOME": cache, "LOCALAPPDATA": cache}
+def _child(folder: str, case: str, quantity: str) -> dict:
+    environment = _environment() | dict.fromkeys(_CACHES, folder)
     command = [sys.executable, "-m", "bench.fresh", case, quantity]
     done = subprocess.run(
         command, env=environment, cwd=_ROOT, capture_output=True, text=True, check=False
@@ -60,17 +67,30 @@ def _child(cache: str, case: str, quantity: str) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+def _environment() -> dict[str, str]:
+    """Modules are kept as bytecode, as those of an installed package are."""
+    own = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return own | {"PYTHONPYCACHEPREFIX": _bytecode().name}
+
+
+@cache
+def _bytecode() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory()
+
+
 def import_times(repeats: int) -> dict[str, float]:
     """Seconds that imports take in a new process, the start of the interpreter taken off."""
     programs = {"": "pass", "numpy": "import numpy", "hinge": "import hinge"}
     programs["llvmlite"] = "import numpy, llvmlite.binding"
     times: dict[str, list[float]] = {name: [] for name in programs}
-    for _ in range(repeats):
+    environment = _environment()
+    for _ in range(1 + repeats):
         for name, program in programs.items():
             start = time.perf_counter()
-            subprocess.run([sys.executable, "-c", program], check=True, cwd=_ROOT)
+            command = [sys.executable, "-c", program]
+            subprocess.run(command, check=True, cwd=_ROOT, env=environment)
             times[name].append(time.perf_counter() - start)
-    typical = {name: statistics.median(t) for name, t in times.items()}
+    typical = {name: statistics.median(t[1:]) for name, t in times.items()}
     bare = typical.pop("")
     return {name: t - bare for name, t in typical.items()}
 

@@ -183,7 +183,7 @@ def _first_calls(results: Results) -> Table:
 
 def _imports(results: Results) -> Table:
     rows = [[f"import {name}", _time(t)] for name, t in results.imports.items()]
-    note = "In a new process, the start of the interpreter taken off; llvmlite with numpy."
+    note = "In a new process with bytecode, the start of the interpreter off; llvmlite with numpy."
     return Table("Imports", ["", "time"], rows, note)
 
 

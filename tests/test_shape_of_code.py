@@ -1,6 +1,9 @@
 """How the code is made: layers, sizes, docstrings, types, and a test behind every `raise`."""
 
 import ast
+import importlib
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,15 +30,15 @@ LAYERS = [
     ["report", "runtime"],
     ["derivatives", "integrators"],
     ["compiled"],
-    ["rollout"],
+    ["rollouts"],
     ["robot"],
     ["motion"],
-    ["simulate", "plotting", "zoo", "control"],
+    ["simulation", "plotting", "zoo", "control"],
     ["sensitivity"],
     ["cli"],
 ]
-# plotting draws what simulate makes, and simulate asks for it by name at the time of drawing
-LATE = {("simulate", "plotting")}
+# plotting draws what simulation makes, and simulation asks for it by name at the time of drawing
+LATE = {("simulation", "plotting")}
 
 
 def layer_of(name):
@@ -70,7 +73,7 @@ def test_imports_point_one_way(path):
         if there != here and (here, there) not in LATE:
             assert layer_of(there) <= layer_of(here), f"{here} must not import {there}"
             same = layer_of(there) == layer_of(here)
-            assert not same or {here, there} == {"plotting", "simulate"}, f"{here} ↔ {there}"
+            assert not same or {here, there} == {"plotting", "simulation"}, f"{here} ↔ {there}"
 
 
 def test_algorithms_know_only_mechanisms_and_algebra():
@@ -154,3 +157,42 @@ def test_the_project_speaks_of_itself_alone():
     ]:
         text = path.read_text()
         assert not [w for w in words if w in text], path
+
+
+LAZY = [hinge, hinge.algorithms]
+
+
+@pytest.mark.parametrize("package", LAZY, ids=lambda p: p.__name__)
+def test_what_is_imported_later_is_what_the_list_has(package):
+    later = package._LATER
+    assert list(later) == sorted(later) and set(later) <= set(package.__all__) == set(dir(package))
+    for name, home in later.items():
+        if home:
+            module = importlib.import_module(f"{package.__name__}.{home}")
+            assert getattr(package, name) is getattr(module, name)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        package.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("package", LAZY, ids=lambda p: p.__name__)
+def test_no_module_takes_the_place_of_a_function(package):
+    """An import binds the name of the module: a later one must not be called like a function."""
+    folder = Path(package.__file__).parent
+    modules = {p.stem for p in folder.glob("*.py")} | {p.parent.name for p in folder.glob("*/*.py")}
+    later = {name for name, home in package._LATER.items() if home}
+    assert not modules & later
+
+
+BARE = """
+import sys
+import hinge
+given = {name for name in sys.modules if name.startswith("hinge.")}
+heavy = ["trace.program", "trace.scalar", "emit", "lean", "looped", "simulation", "motion"]
+heavy += ["algorithms.linearized_forward", "algorithms.constraints", "load.urdf", "derivatives"]
+assert not given & {"hinge." + name for name in heavy}, given
+assert not {"llvmlite", "difflib", "json", "hashlib", "sysconfig", "scipy"} & set(sys.modules)
+"""
+
+
+def test_import_takes_what_the_first_lines_need():
+    subprocess.run([sys.executable, "-c", BARE], check=True)

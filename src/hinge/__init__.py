@@ -3,8 +3,6 @@
 from typing import TYPE_CHECKING, Any
 
 from . import algorithms
-from .algorithms.constraints import ConstrainedMotion, LoopConstraint
-from .algorithms.inverse_kinematics import InverseKinematics
 from .compiled import compile
 from .errors import (
     ArgumentError,
@@ -30,13 +28,9 @@ from .joints import (
 )
 from .mechanism import Body, Frame, Mechanism
 from .robot import Robot, load
-from .rollout import rollout
 from .runtime.kernel import Kernel
-from .runtime.rollout import Rollout
 from .shapes import Shape
-from .simulate import Trajectory, simulate
 from .spatial import Inertia, Transform
-from .trace.functions import atan2, less, maximum, minimum, where
 
 __all__ = [
     "ArgumentError",
@@ -97,23 +91,41 @@ __version__ = "0.1.0"
 
 # what not every program needs is imported when it is first asked for
 _LATER = {
+    "ConstrainedMotion": "algorithms.constraints",
+    "InverseKinematics": "algorithms.reaching",
+    "LoopConstraint": "algorithms.constraints",
     "MechanismBuilder": "builder",
+    "Rollout": "runtime.rollout",
+    "Trajectory": "simulation",
+    "atan2": "trace.functions",
     "control": "",
     "edit": "",
     "grad": "derivatives",
     "hessian": "derivatives",
     "jacobian": "derivatives",
     "jvp": "derivatives",
+    "less": "trace.functions",
+    "maximum": "trace.functions",
+    "minimum": "trace.functions",
     "operators": "",
+    "rollout": "rollouts",
+    "simulate": "simulation",
     "trajectory_sensitivity": "sensitivity",
     "vjp": "derivatives",
+    "where": "trace.functions",
     "zoo": "",
 }
 if TYPE_CHECKING:
     from . import control, edit, operators, zoo
+    from .algorithms.constraints import ConstrainedMotion, LoopConstraint
+    from .algorithms.reaching import InverseKinematics
     from .builder import MechanismBuilder
     from .derivatives import grad, hessian, jacobian, jvp, vjp
+    from .rollouts import rollout
+    from .runtime.rollout import Rollout
     from .sensitivity import trajectory_sensitivity
+    from .simulation import Trajectory, simulate
+    from .trace.functions import atan2, less, maximum, minimum, where
 
 
 def __getattr__(name: str) -> Any:

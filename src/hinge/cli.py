@@ -16,7 +16,7 @@ from .errors import HingeError, ModelWarning
 from .report import concerns, joint_table, tree
 from .robot import Robot, load
 from .runtime import cache
-from .simulate import simulate
+from .simulation import simulate
 
 __all__ = ["main"]
 

@@ -12,15 +12,14 @@ import numpy as np
 
 from . import algorithms
 from .errors import ArgumentError
-from .lean import Lean, lean
 from .mechanism import Mechanism, did_you_mean
 from .parameters import PARAMETERS, parameter_shape, with_parameters
 from .runtime.cache import digest
 from .runtime.kernel import Kernel
-from .trace.program import Program, trace
 
 if TYPE_CHECKING:
     from .trace.loop import LoopProgram
+    from .trace.program import Program
 
 __all__ = ["PER_DOF", "array_shape", "checked_shapes", "compile", "is_long", "robot_kernel"]
 
@@ -149,36 +148,43 @@ def robot_kernel(
         raise ArgumentError(
             f"kernel of {mech.name!r}: no array is called {unknown!r}; known: {known}"
         )
-    shapes = [array_shape(mech, a) for a in arrays]
-    open_numbers = [a for a in arrays if a in PARAMETERS]
-
-    def make() -> Program | LoopProgram:
-        fixed = name in _JOINT_LEVEL | _LINEARIZED and not open_numbers
-        form = lean(mech) if fixed else Lean.same(mech)
-        if name in _LOOPED and is_long(mech) and not open_numbers:
-            from .looped import trace_loops
-
-            given = dict(zip(arrays, shapes, strict=True))
-            algorithm = partial(getattr(algorithms, name), **dict(static))
-            return trace_loops(algorithm, form, given, name, dict(static).get("active"))
-
-        def fn(*values: Any, **way: Any) -> Any:
-            given = dict(zip(arrays, values, strict=True))
-            if "f_ext" in given:
-                given["f_ext"] = form.forces(given["f_ext"])
-            if name in _LINEARIZED:
-                given["points"] = form.points(given.get("points"))
-            numbers = {n: given.pop(n) for n in open_numbers}
-            this = with_parameters(form.mechanism, **numbers)
-            return getattr(algorithms, name)(this, **given, **dict(static), **way)
-
-        ways = _ways(mech, name, dict(static))
-        programs = [trace(partial(fn, **way), shapes, name) for way in ways]
-        return min(programs, key=lambda program: sum(program.ops))
-
+    make = partial(_program, mech, name, arrays, dict(static))
     key = digest(pickle.dumps(mech), name, repr(arrays), repr(static))
     title = f"{name} of {mech.name!r}"
     return Kernel(make, title, arrays, dtype, threads, key=key, strict=True)
+
+
+def _program(
+    mech: Mechanism, name: str, arrays: tuple[str, ...], static: dict[str, Any]
+) -> Program | LoopProgram:
+    """The named algorithm on a mechanism, traced."""
+    from .lean import Lean, lean
+    from .trace.program import trace
+
+    shapes = [array_shape(mech, a) for a in arrays]
+    open_numbers = [a for a in arrays if a in PARAMETERS]
+    fixed = name in _JOINT_LEVEL | _LINEARIZED and not open_numbers
+    form = lean(mech) if fixed else Lean.same(mech)
+    if name in _LOOPED and is_long(mech) and not open_numbers:
+        from .looped import trace_loops
+
+        given = dict(zip(arrays, shapes, strict=True))
+        algorithm = partial(getattr(algorithms, name), **static)
+        return trace_loops(algorithm, form, given, name, static.get("active"))
+
+    def fn(*values: Any, **way: Any) -> Any:
+        given = dict(zip(arrays, values, strict=True))
+        if "f_ext" in given:
+            given["f_ext"] = form.forces(given["f_ext"])
+        if name in _LINEARIZED:
+            given["points"] = form.points(given.get("points"))
+        numbers = {n: given.pop(n) for n in open_numbers}
+        this = with_parameters(form.mechanism, **numbers)
+        return getattr(algorithms, name)(this, **given, **static, **way)
+
+    ways = _ways(mech, name, static)
+    programs = [trace(partial(fn, **way), shapes, name) for way in ways]
+    return min(programs, key=lambda program: sum(program.ops))
 
 
 def _ways(mech: Mechanism, name: str, static: dict[str, Any]) -> list[dict[str, Any]]:
@@ -203,6 +209,8 @@ def compile(
 
     norm = hinge.compile(lambda x: np.sqrt(x @ x), x=(3,))
     """
+    from .trace.program import trace
+
     names = list(inspect.signature(fn).parameters)
     title = getattr(fn, "__name__", "kernel")
     sizes = checked_shapes(f"compile {title}", names, shapes)

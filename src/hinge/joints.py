@@ -132,7 +132,6 @@ class Cylindrical(Joint):
         return np.vstack([_angular(self.axis), _linear(self.axis)])
 
 
-@dataclass(frozen=True)
 class Translation(Joint):
     """Slides in all three directions: p = q."""
 
@@ -183,7 +182,6 @@ class Universal(Joint):
         return np.array([np.zeros((2, 6)), _angular(slope, np.zeros(3))])
 
 
-@dataclass(frozen=True)
 class Spherical(Joint):
     """A ball in a socket: q = quaternion (w, x, y, z), qd = angular velocity in body axes."""
 
@@ -218,7 +216,6 @@ class Spherical(Joint):
         return quaternion_log(quaternion_product(quaternion_conjugate(q0), q1))
 
 
-@dataclass(frozen=True)
 class Planar(Joint):
     """Slides in the x-y plane and turns about z: q = (x, y, θ), qd = (vx, vy, ω) in body axes."""
 
@@ -254,7 +251,6 @@ class Planar(Joint):
         return np.array([back[0], back[1], turn])
 
 
-@dataclass(frozen=True)
 class Free(Joint):
     """No joint at all: q = (position, quaternion w x y z), qd = (ω; v) in body axes."""
 
@@ -301,7 +297,6 @@ class Free(Joint):
         return np.concatenate([turn, translation_log(turn, step)])
 
 
-@dataclass(frozen=True)
 class Fixed(Joint):
     """No motion: a mechanism merges the body into its parent and keeps its frame."""
 

@@ -8,11 +8,10 @@ others are dealt with here, in `coordinates`, `rates` and the joins: no sweep kn
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -59,8 +58,7 @@ class Frame:
         return ForceTransfer(self.placement.rotation, self.placement.translation)
 
 
-@dataclass(frozen=True)
-class _Share:
+class _Share(NamedTuple):
     """Where a body finds its coordinates: the leader's slices, and how it follows them."""
 
     leader: int
@@ -353,6 +351,8 @@ def hinge_map(body: Body, H: np.ndarray) -> np.ndarray:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint for a name that is not there: the nearest one, or all of a few."""
+    import difflib
+
     known = tuple(known)
     near = difflib.get_close_matches(name, known, n=1)
     if near:

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
-    from .simulate import Trajectory
+    from .simulation import Trajectory
 
 __all__ = ["plot_trajectory"]
 

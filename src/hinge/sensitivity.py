@@ -31,7 +31,7 @@ from .parameters import PARAMETERS, parameters
 from .robot import Robot
 from .runtime.check import check_choice, check_number
 from .runtime.rollout import Rollout
-from .simulate import simulate
+from .simulation import simulate
 from .trace.program import trace
 from .trace.scan import Scan
 

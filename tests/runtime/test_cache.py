@@ -333,14 +333,15 @@ def test_a_program_is_traced_only_if_its_code_is_not_found(place):
 
 
 PROCESS = """
-import numpy as np, hinge, hinge.compiled
+import numpy as np, hinge
 from hinge.runtime import artifact
+from hinge.trace import program
 done = []
 def noted(module, name):
     real = getattr(module, name)
     setattr(module, name, lambda *a: (done.append(name), real(*a))[1])
 noted(artifact, "compile_text")
-noted(hinge.compiled, "trace")
+noted(program, "trace")
 robot = hinge.zoo.arm(2)
 M = robot.mass_matrix(np.array([0.1, 0.2]))
 print(done, robot.kernel("mass_matrix", "q").ops, M.tolist())

@@ -24,7 +24,7 @@ import numpy as np
 from ..errors import ModelError
 from ..mechanism import Mechanism
 from ..small import inverse_spd
-from .diagonal_dynamics import mass_factor_rate
+from .diagonal_motion import mass_factor_rate
 from .factor import mass_factor
 from .mass_matrix import mass_matrix
 from .sensitivity import mass_matrix_second_sensitivity, mass_matrix_sensitivity

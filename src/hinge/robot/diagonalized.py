@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.diagonal_dynamics import ArticulatedRates
-from ..algorithms.diagonalized import Innovations
 from .front import Front
+
+if TYPE_CHECKING:
+    from ..algorithms.diagonal_motion import ArticulatedRates
+    from ..algorithms.diagonalized import Innovations
 
 __all__ = ["Diagonalized"]
 
@@ -72,6 +74,8 @@ class Diagonalized(Front):
 
         predicted, innovation κ, whitened ε: (…, nv); covariance D: (…, nv, nv), block diagonal.
         """
+        from ..algorithms.diagonalized import Innovations
+
         return self._call("innovations", wrap=Innovations, q=q, tau=tau)
 
     def diagonal_coriolis(
@@ -121,6 +125,8 @@ class Diagonalized(Front):
 
     def articulated_rates(self, q: ArrayLike, qd: ArrayLike) -> ArticulatedRates:
         """P, Ṗ (…, n_bodies, 6, 6) in body axes, and D, Ḋ (…, nv, nv), block diagonal."""
+        from ..algorithms.diagonal_motion import ArticulatedRates
+
         return self._call("articulated_rates", wrap=ArticulatedRates, q=q, qd=qd)
 
     def mass_matrix_rate(

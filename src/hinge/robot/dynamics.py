@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.constraints import ConstrainedMotion, LoopConstraint
 from .columns import by_columns, too_large
 from .front import Front
+
+if TYPE_CHECKING:
+    from ..algorithms.constraints import ConstrainedMotion, LoopConstraint
 
 __all__ = ["Dynamics"]
 
@@ -79,6 +82,8 @@ class Dynamics(Front):
         f_ext: ArrayLike | None = None,
     ) -> ConstrainedMotion:
         """q̈ (…, nv) and constraint forces λ (…, rows): M q̈ − Kᵀλ = τ − bias, K q̈ = k."""
+        from ..algorithms.constraints import ConstrainedMotion
+
         static = {"constraints": tuple(constraints)}
         name = "constrained_forward_dynamics"
         return ConstrainedMotion(*self._call(name, static, q=q, qd=qd, tau=tau, f_ext=f_ext))

@@ -15,7 +15,6 @@ from ..compiled import PER_DOF, array_shape, compile, robot_kernel
 from ..errors import ArgumentError
 from ..mechanism import Mechanism
 from ..parameters import PARAMETERS
-from ..rollout import rollout
 from ..runtime.call import Argument, evaluate
 from ..runtime.check import check_choice
 from ..runtime.kernel import Kernel
@@ -192,6 +191,8 @@ class Front:
 
         `hinge.rollout` with the shapes of this robot, as in `compile`; also as a decorator.
         """
+        from ..rollouts import rollout
+
         if fn is None:
             return lambda function: self.rollout(function, state, inputs, **shapes)
         own = {n: array_shape(self.mechanism, n) for n in inspect.signature(fn).parameters}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.geometry import Flatness
 from ..runtime.call import broadcast
 from ..runtime.check import check_choice, check_number
 from .front import Front
+
+if TYPE_CHECKING:
+    from ..algorithms.geometry import Flatness
 
 __all__ = ["Geometry"]
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.inverse_kinematics import InverseKinematics, Task
-from ..algorithms.kinematics import Reference
 from ..runtime.call import single
 from ..runtime.check import check_choice, check_number, check_pose
 from .front import Front
+
+if TYPE_CHECKING:
+    from ..algorithms.kinematics import Reference
+    from ..algorithms.reaching import InverseKinematics, Task
 
 __all__ = ["Kinematics"]
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.linearized_forward import ForwardDynamicsDerivatives, Method
-from ..algorithms.linearized_inverse import InverseDynamicsDerivatives
 from ..algorithms.loads import LOADS, Load
 from ..errors import ArgumentError
 from ..linalg import expm
@@ -22,6 +20,10 @@ from .second_order import (
     InverseDynamicsSecondDerivatives,
     second_order_kernel,
 )
+
+if TYPE_CHECKING:
+    from ..algorithms.linearized_forward import ForwardDynamicsDerivatives, Method
+    from ..algorithms.linearized_inverse import InverseDynamicsDerivatives
 
 __all__ = ["LinearModel", "Linearized"]
 
@@ -86,6 +88,8 @@ class Linearized(Front):
         order: 2 for the second derivatives `.dq_dq .dq_dqd .dqd_dqd .dq_dqdd` instead.
         out: arrays for the results, in their order.
         """
+        from ..algorithms.linearized_inverse import InverseDynamicsDerivatives
+
         name, static = "inverse_dynamics_derivatives", self._load(load)
         if self._second(name, order, load):
             given = {"q": q, "qd": qd, "qdd": qdd, "f_ext": f_ext}
@@ -162,6 +166,8 @@ class Linearized(Front):
         order: 2 for the second derivatives `.dq_dq .dq_dqd .dqd_dqd .dq_dtau` instead.
         out: arrays for the results, in their order.
         """
+        from ..algorithms.linearized_forward import ForwardDynamicsDerivatives
+
         name, static = "forward_dynamics_derivatives", self._way(load, method)
         if self._second(name, order, load):
             given = {"q": q, "qd": qd, "tau": tau, "f_ext": f_ext}

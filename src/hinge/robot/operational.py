@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.kinematics import Reference
 from ..runtime.call import single
 from .front import Front
 
 if TYPE_CHECKING:
+    from ..algorithms.kinematics import Reference
     from ..operators import Operators
 
 __all__ = ["Operational"]

@@ -15,10 +15,8 @@ import numpy as np
 
 from .. import algorithms
 from ..compiled import array_shape
-from ..lean import lean
 from ..mechanism import Mechanism
 from ..runtime.kernel import Kernel
-from ..trace.program import trace
 
 __all__ = [
     "ForwardDynamicsSecondDerivatives",
@@ -56,6 +54,8 @@ def second_order_kernel(
 ) -> Kernel:
     """Second derivatives from the first ones of that name, of arrays q, qd and so on."""
     from ..derivatives import jacobian
+    from ..lean import lean
+    from ..trace.program import trace
 
     form = lean(mech)
     first: Callable[..., Any] = getattr(algorithms, name)

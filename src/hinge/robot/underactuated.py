@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.generalized_jacobian import SchurBlocks
-from ..algorithms.hybrid_derivatives import HybridDerivatives
-from ..algorithms.kinematics import Reference
-from ..algorithms.underactuated import HybridDynamics
 from ..errors import ArgumentError
 from .front import Front
+
+if TYPE_CHECKING:
+    from ..algorithms.generalized_jacobians import SchurBlocks
+    from ..algorithms.hybrid_derivatives import HybridDerivatives
+    from ..algorithms.kinematics import Reference
+    from ..algorithms.underactuated import HybridDynamics
 
 __all__ = ["Underactuated"]
 
@@ -57,6 +59,8 @@ class Underactuated(Front):
         f_ext: ArrayLike | None = None,
     ) -> HybridDerivatives:
         """.dq, .dqd, .dgiven (…, nv, nv): rows τ of active, q̈ of passive DoF; ∂q along tangents."""
+        from ..algorithms.hybrid_derivatives import HybridDerivatives
+
         given = {"q": q, "qd": qd, "qdd_active": qdd_active, "tau_passive": tau_passive}
         name = "hybrid_dynamics_derivatives"
         return HybridDerivatives(*self._split_call(name, active, {}, **given, f_ext=f_ext))
@@ -78,6 +82,8 @@ class Underactuated(Front):
 
     def schur_blocks(self, q: ArrayLike, active: Any) -> SchurBlocks:
         """S_aa, M_ap M_pp⁻¹ and M_pp⁻¹: .aa, .ap, .pp."""
+        from ..algorithms.generalized_jacobians import SchurBlocks
+
         return SchurBlocks(*self._fixed_call("schur_blocks", active, {}, q=q))
 
     def complete_motion(
@@ -135,12 +141,16 @@ class Underactuated(Front):
     def _hybrid_dynamics(
         self, q: Any, qd: Any, qdd_active: Any, tau_passive: Any, active: Any, f_ext: Any = None
     ) -> HybridDynamics:
+        from ..algorithms.underactuated import HybridDynamics
+
         given = {"q": q, "qd": qd, "qdd_active": qdd_active, "tau_passive": tau_passive}
         found = self._split_call("hybrid_dynamics", active, {}, **given, f_ext=f_ext)
         return HybridDynamics(*found)
 
     def _short_call(self, active: Any) -> Callable[..., HybridDynamics]:
         """Hybrid dynamics of one split, straight to machine code where the arrays allow."""
+        from ..algorithms.underactuated import HybridDynamics
+
         split = self._split(active)
         arrays = ("q", "qd", "qdd_active", "tau_passive")
         kernel = self.kernel("hybrid_dynamics", *arrays, active=split)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import json
+import ast
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from ..trace.program import Operations, Program
+from ..trace.operations import Operations
 from . import cache
 from .engine import compile_text
 from .target import Target, llvm_version
 
 if TYPE_CHECKING:
     from ..trace.loop import LoopProgram
+    from ..trace.program import Program
     from ..trace.scan import Scan
 
 __all__ = ["Artifact", "build", "find", "object_code", "source_stamp"]
 
 
-@dataclass(frozen=True)
-class Artifact:
+class Artifact(NamedTuple):
     """Object code of one program for one CPU."""
 
     inputs: tuple[tuple[int, ...], ...]
@@ -33,16 +32,15 @@ class Artifact:
 
     def packed(self) -> bytes:
         """As bytes for the cache."""
-        head = json.dumps([self.inputs, self.outputs, self.several, self.ops]).encode()
+        head = repr((self.inputs, self.outputs, self.several, tuple(self.ops))).encode()
         return len(head).to_bytes(8, "little") + head + self.code
 
     @classmethod
     def unpacked(cls, data: bytes) -> Artifact:
         """From bytes of the cache, whose digest fits: they are ours."""
         size = int.from_bytes(data[:8], "little")
-        inputs, outputs, several, ops = json.loads(data[8 : 8 + size])
-        shapes = [tuple(map(tuple, group)) for group in (inputs, outputs)]
-        return cls(shapes[0], shapes[1], several, Operations(*ops), data[8 + size :])
+        inputs, outputs, several, ops = ast.literal_eval(data[8 : 8 + size].decode())
+        return cls(inputs, outputs, several, Operations(*ops), data[8 + size :])
 
 
 def full_key(key: str, target: Target, scalar: str, strict: bool) -> str:

@@ -9,13 +9,19 @@ is dropped; a process that is about to read it compiles anew.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+
+try:
+    # hashlib has the same, but loads OpenSSL first, which takes longer than finding a kernel
+    from _blake2 import blake2b
+except ImportError:
+    from hashlib import blake2b
 
 __all__ = ["LIMIT", "clear", "digest", "folder", "info", "load", "store"]
 
@@ -24,11 +30,12 @@ _MAGIC = b"hinge-kernel-1\n"
 LIMIT, _LEFT = 500_000_000, 0.8
 # seconds: when a use is noted again, and when a file that is still being written is a lost one
 _USE_NOTED, _LOST = 3600.0, 86400.0
+_hash = partial(blake2b, digest_size=32)
 
 
 def digest(*parts: str | bytes) -> str:
     """A key made of everything that the code depends on."""
-    h = hashlib.sha256()
+    h = _hash()
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
         h.update(len(data).to_bytes(8, "little"))
@@ -77,7 +84,7 @@ def load(key: str) -> bytes | None:
         return None
     head = len(_MAGIC)
     expected, payload = data[head : head + 32], data[head + 32 :]
-    if not data.startswith(_MAGIC) or hashlib.sha256(payload).digest() != expected:
+    if not data.startswith(_MAGIC) or _hash(payload).digest() != expected:
         return None
     if time.time() - status.st_mtime > _USE_NOTED:
         _touch(place / key)
@@ -103,7 +110,7 @@ def store(key: str, payload: bytes) -> None:
         return
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(_MAGIC + hashlib.sha256(payload).digest() + payload)
+            file.write(_MAGIC + _hash(payload).digest() + payload)
         os.replace(temporary, place / key)
     except OSError:
         Path(temporary).unlink(missing_ok=True)

@@ -7,8 +7,7 @@ result raise.  In a batch such a sample gives NaN and leaves the others alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,8 +17,7 @@ from .kernel import Kernel
 __all__ = ["Argument", "broadcast", "evaluate", "refuse_infinite", "single"]
 
 
-@dataclass(frozen=True)
-class Argument:
+class Argument(NamedTuple):
     """An array argument: the shape of one sample, and what it holds.
 
     check: says what is wrong with a sample that has the right shape and finite entries, or "".

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..trace.program import Operations, Program
+from ..trace.operations import Operations
 from .artifact import Artifact, build, find
 from .engine import Library, fast_calls_work
 from .progress import tell_if_long
@@ -21,6 +21,7 @@ from .threads import in_parallel, thread_count
 
 if TYPE_CHECKING:
     from ..trace.loop import LoopProgram
+    from ..trace.program import Program
 
 __all__ = ["Kernel"]
 
@@ -99,13 +100,14 @@ class Kernel:
 
             lanes, fused = self.target.lanes(self._scalar), self.target.fused
             return module_text(self.program, lanes, self._scalar, self._strict, fused)
-        if kind == "c" and not isinstance(self.program, Program):
-            raise ArgumentError(
-                f"{self.name}: it loops over many bodies; C is straight-line code only"
-            )
         if kind == "c":
             from ..emit.c import c_source
+            from ..trace.program import Program
 
+            if not isinstance(self.program, Program):
+                raise ArgumentError(
+                    f"{self.name}: it loops over many bodies; C is straight-line code only"
+                )
             return c_source(self.program, self._scalar, self._names or None)
         raise ArgumentError(f"{self.name}: source is {kind!r}; expected 'llvm' or 'c'")
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError
-from ..trace.program import Operations
+from ..trace.operations import Operations
 from ..trace.scan import Scan
 from .artifact import Artifact, build, find
 from .engine import Library
@@ -124,7 +123,7 @@ class Rollout:
     @cached_property
     def _single(self) -> _Code:
         """The same for one sample: its steps take less time than those of a whole vector."""
-        return self._compiled(replace(self.target, vector_bits=8 * self.dtype.itemsize))
+        return self._compiled(self.target._replace(vector_bits=8 * self.dtype.itemsize))
 
     def _code(self, size: int) -> _Code:
         return self._single if size == 1 else self._wide

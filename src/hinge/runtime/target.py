@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
+from typing import NamedTuple
 
 __all__ = ["Target", "host", "llvm_version"]
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(NamedTuple):
     """A CPU to compile for: its name, its features, and how many bits a vector has.
 
     native: name and features are the system's own words for this machine, not those of LLVM.

@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .program import Operations, Shape
+from .operations import Operations
+from .program import Shape
 from .scalar import Node, reachable
 
 __all__ = ["Load", "LoopProgram", "Stage", "Step", "Store", "Visit", "pruned"]

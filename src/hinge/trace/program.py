@@ -7,26 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ..errors import TraceError
+from .operations import Operations
 from .scalar import Graph, Node, reachable
 
-__all__ = ["Operations", "Program", "trace"]
+__all__ = ["Program", "trace"]
 
 Shape = tuple[int, ...]
-
-
-class Operations(NamedTuple):
-    """What one evaluation costs; the sine and cosine of one angle are one sincos."""
-
-    multiplications: int
-    additions: int
-    divisions: int
-    sincos: int
-    others: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,8 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
-from .program import Operations, Program, Shape
+from .operations import Operations
+from .program import Program, Shape
 
 __all__ = ["Scan"]
 

@@ -6,7 +6,7 @@ Where everything that acts can be traced, all steps run in one kernel; otherwise
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -164,14 +164,14 @@ class _Run:
         """The arguments, broadcast; the forces of each step along with those of the first."""
         if taus is None:
             return broadcast(self.where, arguments)
-        whole = replace(self.robot.argument("tau", taus), name="taus")
+        whole = self.robot.argument("tau", taus)._replace(name="taus")
         series = broadcast(self.where, [whole])["taus"]
         if series.ndim < 2 or len(series) != self.steps:
             raise ArgumentError(
                 f"{self.where}: taus has shape {series.shape}; expected ({self.steps}, …, "
                 f"{self.robot.nv}), joint forces for each step"
             )
-        found = broadcast(self.where, [*arguments, replace(whole, value=series[0])])
+        found = broadcast(self.where, [*arguments, whole._replace(value=series[0])])
         return {**found, "taus": series}
 
     @property
