@@ -105,9 +105,10 @@ def slosh(tanks: int = 2) -> Robot:
     _at_least("slosh", tanks, 1)
     b = MechanismBuilder(f"slosh{tanks}", gravity=(0.0, 0.0, 0.0))
     _box(b, "hull", GROUND, Free(), (0.0, 0.0, 0.0), 200.0, (1.0, 1.0, 1.5), "hull_free")
-    for name, axis in (("x", _X), ("y", _Y), ("z", _Z)):
+    for i, (name, axis) in enumerate((("x", _X), ("y", _Y), ("z", _Z))):
         wheel = Inertia(2.0, (0.0, 0.0, 0.0), 0.01 * (np.eye(3) + np.diag(axis)))
-        b.add(f"wheel_{name}", "hull", Revolute(axis), f"spin_{name}", inertia=wheel)
+        disc = Shape("cylinder", (0.14, 0.02), Transform(_along(i)))
+        b.add(f"wheel_{name}", "hull", Revolute(axis), f"spin_{name}", None, wheel, visuals=[disc])
     stiffness = 20.0 * (2 * np.pi * 0.2) ** 2
     damping = 2 * 0.02 * np.sqrt(20.0 * stiffness)
     for i in range(1, tanks + 1):
@@ -282,10 +283,14 @@ def _link(
     moments = np.full(3, across)
     moments[axis] = mass * radius**2 / 2
     center = tuple(0.5 * x for x in along)
-    rotation = np.eye(3) if axis == 2 else np.array(_TURN[axis], dtype=float)
-    shape = Shape("cylinder", (radius, length), Transform(rotation, center))
+    shape = Shape("cylinder", (radius, length), Transform(_along(axis), center))
     inertia = Inertia(mass, center, np.diag(moments))
     b.add(name, parent, joint, joint_name, Transform(translation=at), inertia, visuals=[shape])
+
+
+def _along(axis: int) -> np.ndarray:
+    """The rotation that lays z along a coordinate axis."""
+    return np.eye(3) if axis == 2 else np.array(_TURN[axis], dtype=float)
 
 
 def _box(
