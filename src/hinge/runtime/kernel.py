@@ -185,6 +185,8 @@ class Kernel:
         """Arrays for the results, or the given ones, checked."""
         shapes = [lead + shape for shape in self.artifact.outputs]
         if out is None:
+            # one block of all their size first, for the reason given in `llvm_fast.keep_pages`
+            np.empty(sum(_size(shape) for shape in shapes), self.dtype)
             return [np.empty(shape, self.dtype) for shape in shapes]
         given = list(out) if isinstance(out, (tuple, list)) else [out]
         for x, shape in zip(given, shapes, strict=False):
