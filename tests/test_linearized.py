@@ -98,6 +98,25 @@ def test_both_methods_give_the_same():
     assert worst([one], [other]) < 1e-12
 
 
+@pytest.mark.parametrize("load", [None, "world", "dead"])
+def test_one_sample_of_a_large_robot_comes_by_parts(load, monkeypatch):
+    from hinge.robot import linearized
+
+    monkeypatch.setattr(linearized, "_BY_PARTS", range(100))
+    robot = hinge.Robot(zoo.tree(7, 4).mechanism)
+    s = random_state(robot, 0)
+    points = np.random.default_rng(1).normal(size=(len(robot.body_names), 3))
+    extra = {} if load is None else {"f_ext": s.f_ext, "points": points, "load": load}
+    if load == "world":
+        del extra["points"]
+    got = robot.forward_dynamics_derivatives(s.q, s.qd, s.qdd, **extra)
+    assert "forward_dynamics_derivatives" not in {key[0] for key in robot._kernels}
+    assert worst(got, robot.alg.forward_dynamics_derivatives(s.q, s.qd, s.qdd, **extra)) < 1e-12
+    if load is None:
+        batch = robot.forward_dynamics_derivatives(s.q[None], s.qd, s.qdd)
+        assert worst([x[0] for x in batch], got) < 1e-12
+
+
 def test_the_cheaper_axes_are_taken():
     """A long chain of general hinges is cheaper in ground axes, an arm of right angles is not."""
     from hinge.algorithms import inverse_dynamics_derivatives as generic

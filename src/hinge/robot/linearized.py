@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LinearModel", "Linearized"]
 
+# DoF from which the straight-line code of ∂q̈ outgrows the instruction caches, so that one state is
+# cheaper by way of M⁻¹; long chains keep Algorithm 6, which is more exact there
+_BY_PARTS = range(30, 49)
 _METHODS = ("articulated", "conventional")
 
 
@@ -173,7 +176,26 @@ class Linearized(Front):
             given = {"q": q, "qd": qd, "tau": tau, "f_ext": f_ext}
             return ForwardDynamicsSecondDerivatives(*self._call_second(name, out, **given))
         arrays: dict[str, Any] = {"q": q, "qd": qd, "tau": tau, "f_ext": f_ext, "points": points}
+        if method is None and self.nv in _BY_PARTS:
+            if out is None and _one_sample(q, qd, tau, f_ext, points):
+                return self._by_parts(q, qd, tau, f_ext, points, load)
+            static = static or {}
         return self._call(name, static, ForwardDynamicsDerivatives, **arrays, out=out)
+
+    def _by_parts(
+        self, q: Any, qd: Any, tau: Any, f_ext: Any, points: Any, load: Load
+    ) -> ForwardDynamicsDerivatives:
+        """The same for one sample of a large robot, from three kernels and two matrix products."""
+        from ..algorithms.linearized_forward import ForwardDynamicsDerivatives
+
+        # without forces the calls go straight to machine code
+        forces = () if f_ext is None else (f_ext,)
+        loads = () if f_ext is None else (f_ext, points, load)
+        robot: Any = self  # with the chapter on dynamics
+        qdd = robot.forward_dynamics(q, qd, tau, *forces)
+        d = robot.inverse_dynamics_derivatives(q, qd, qdd, *loads)
+        M_inv = robot.mass_matrix_inverse(q)
+        return ForwardDynamicsDerivatives(-M_inv @ d.dq, -M_inv @ d.dqd, M_inv)
 
     def forward_dynamics_jvp(
         self,
@@ -263,6 +285,11 @@ class Linearized(Front):
             return static
         where = f"derivatives of {self.name!r}"
         return {**(static or {}), "method": check_choice(where, "method", method, _METHODS)}
+
+
+def _one_sample(q: Any, qd: Any, tau: Any, f_ext: Any, points: Any) -> bool:
+    vectors = all(np.ndim(x) == 1 for x in (q, qd, tau))
+    return vectors and all(x is None or np.ndim(x) == 2 for x in (f_ext, points))
 
 
 def _beside(a: np.ndarray, b: np.ndarray) -> np.ndarray:
