@@ -46,7 +46,7 @@ def forward_dynamics(
     if mech.has_followers:
         return solve_spd(mass_matrix(mech, q), np.asarray(tau) - bias_forces(mech, q, qd, f_ext))
     H, phi, tau_ = mech.H(q), mech.phi(q), mech.rates(tau)
-    z = motion_forces(mech, q, qd, f_ext)  # (1)
+    z = motion_forces(mech, H, phi, q, qd, np.zeros(mech.nv), f_ext)  # (1)
     P = mech.filled(lambda k: mech.M[k].matrix)
     G, nu, alpha, qdd = mech.slots(4)
     for p, k in mech.inward():

@@ -13,6 +13,9 @@ and the gyroscopic force b then need no linear velocity (`carried_acceleration` 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from ..mechanism import Mechanism
@@ -32,16 +35,9 @@ def inverse_dynamics(
 
     f_ext: (n_bodies, 6), forces (moment; force) acting on the bodies, in body axes at body origins.
     """
-    H, M, phi, H_rate = mech.H(q), mech.M, mech.phi(q), mech.H_rate(q, qd)
-    qd_, qdd_, f_ext_ = mech.rates(qd), mech.rates(qdd), mech.wrenches(f_ext)
-    V, alpha, f, tau = mech.slots(4)
-    alpha[0] = -mech.free_fall
-    for p, k in mech.outward():
-        W = H[k].T @ qd_[k]
-        V[k] = phi[k].T @ V[p] + W  # (1)
-        own = H[k].T @ qdd_[k] + H_rate[k].T @ qd_[k]
-        alpha[k] = carried_acceleration(phi[k], V[p], alpha[p], W) + own  # (2)
-        f[k] = M[k].force(V[k], alpha[k]) - f_ext_[k]  # (3)
+    H, phi, qdd_ = mech.H(q), mech.phi(q), mech.rates(qdd)
+    f = motion_forces(mech, H, phi, q, qd, qdd, f_ext)
+    (tau,) = mech.slots(1)
     for p, k in mech.inward():
         tau[k] = H[k] @ f[k] + mech.armature[k] * qdd_[k]  # (4)
         f[p] = f[p] + phi[k] @ f[k]  # (5)
@@ -49,19 +45,25 @@ def inverse_dynamics(
 
 
 def motion_forces(
-    mech: Mechanism, q: np.ndarray, qd: np.ndarray, f_ext: np.ndarray | None = None
+    mech: Mechanism,
+    H: Sequence[np.ndarray],
+    phi: Sequence[Any],
+    q: np.ndarray,
+    qd: np.ndarray,
+    qdd: np.ndarray,
+    f_ext: np.ndarray | None,
 ) -> list[np.ndarray]:
-    """The forces that each body needs for the motion at q̈ = 0: f(k) of (1) to (3).  O(N)."""
-    H, M, phi, H_rate = mech.H(q), mech.M, mech.phi(q), mech.H_rate(q, qd)
-    qd_, f_ext_ = mech.rates(qd), mech.wrenches(f_ext)
+    """f(k): the forces that each body by itself needs for the motion, given H and φ.  O(N)."""
+    qd_, qdd_, f_ext_ = mech.rates(qd), mech.rates(qdd), mech.wrenches(f_ext)
+    M, H_rate = mech.M, mech.H_rate(q, qd)
     V, alpha, f = mech.slots(3)
     alpha[0] = -mech.free_fall
     for p, k in mech.outward():
         W = H[k].T @ qd_[k]
-        V[k] = phi[k].T @ V[p] + W
-        own = H_rate[k].T @ qd_[k]
-        alpha[k] = carried_acceleration(phi[k], V[p], alpha[p], W) + own
-        f[k] = M[k].force(V[k], alpha[k]) - f_ext_[k]
+        V[k] = phi[k].T @ V[p] + W  # (1)
+        own = H[k].T @ qdd_[k] + H_rate[k].T @ qd_[k]
+        alpha[k] = carried_acceleration(phi[k], V[p], alpha[p], W) + own  # (2)
+        f[k] = M[k].force(V[k], alpha[k]) - f_ext_[k]  # (3)
     return f
 
 

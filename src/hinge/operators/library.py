@@ -106,7 +106,9 @@ class Operators:
         Gravity, Coriolis and gyroscopic forces and f_ext (n_bodies, 6) are in it; H φ f are the
         bias forces.
         """
-        return np.concatenate(motion_forces(self.mechanism, self.q, np.asarray(qd), f_ext)[1:])
+        maps = self.mechanism, self.H_blocks, self.phi_blocks
+        still = np.zeros(self.mechanism.nv)
+        return np.concatenate(motion_forces(*maps, self.q, np.asarray(qd), still, f_ext)[1:])
 
     # all joints let go
 
