@@ -287,14 +287,10 @@ class Mechanism:
 
     def join_matrix(self, blocks: Mapping[tuple[int, int], np.ndarray]) -> np.ndarray:
         """The symmetric (nv, nv) from its blocks (i, j), i an ancestor of j or j itself."""
-        out = np.zeros((self.nv, self.nv), dtype=_common_dtype(blocks.values()))
+        both = {}
         for (i, j), block in blocks.items():
-            a, b = self._shares[i], self._shares[j]
-            scaled = block if a.ratio * b.ratio == 1 else a.ratio * b.ratio * block
-            out[a.v, b.v] = out[a.v, b.v] + scaled
-            if i != j:
-                out[b.v, a.v] = out[b.v, a.v] + scaled.T
-        return out
+            both[j, i], both[i, j] = block.T, block
+        return self.join_blocks(both)
 
     def join_blocks(self, blocks: Mapping[tuple[int, int], np.ndarray]) -> np.ndarray:
         """(nv, nv) from blocks (i, j) of any pairs of bodies; those left out are zero."""

@@ -1,7 +1,7 @@
 """Motion in total rates: ν̇ + C(q, ν) = ε + ε_g.  Paper D §6, §7, general; math §5 to §7.
 
 Λ⁺ is the rate of P⁺ as the parent's axes see it, W = H* q̇ the motion across the joint, H° the rate
-of H; P, D, G, V⁺, ξ and g(k) are those of `factor.py` and `diagonalized.py`.
+of H; P, D, G are those of `articulated.py`, V⁺, ξ, L and g(k) those of `diagonalized.py`.
 
     inward    A(k) = Ṗ(k) H*(k) + P(k) H°*(k)
               Ḋ(k) = H(k) A(k) + H°(k) P(k) H*(k)                                               (1)
@@ -32,7 +32,6 @@ from ..spatial import congruence, cross_force, cross_motion
 from . import mimicked
 from .articulated import Riccati, riccati
 from .diagonalized import spread
-from .factor import upper_blocks
 
 __all__ = [
     "ArticulatedRates",
@@ -183,7 +182,7 @@ def mass_factor_rate(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarr
             F, F_rate = phi[j] @ F, phi[j] @ (F_rate + cross_force(W[j], F))
             if i:
                 blocks[i, k] = H[i] @ F_rate + H_rate[i] @ F
-    return upper_blocks(mech, blocks)
+    return mech.join_blocks(blocks)
 
 
 def _balance(

@@ -1,11 +1,10 @@
 """The mass factor: M = m mᵀ with m from the Riccati sweep.  Paper D §4, §5; math §4.
 
-    inward    D(k) = H(k) P(k) H*(k) + armature(k) = L(k) L*(k)                                 (1)
-              G(k) = P(k) H*(k) D⁻¹(k)                                                          (2)
-              P⁺(k) = P(k) − G(k) H(k) P(k);   P(p) = P(p) + φ(p,k) P⁺(k) φ*(p,k)               (3)
-    m = (1 + H φ K) L        climbing from k:  F = G(k) L(k);  F ← φ(p,j) F,   m(p,k) = H(p) F  (4)
-    ℓ = m⁻¹ = L⁻¹ (1 − H ψ K)                  ε(k) = L⁻¹(k),  z = G(k)
-              climbing:  z ← φ(p,j) z,   κ = −H(p) z,   ℓ(p,k) = L⁻¹(p) κ,   z ← z + G(p) κ     (5)
+P, D, G are those of `articulated.py`, and D(k) = L(k) L*(k):
+
+    m = (1 + H φ K) L        climbing from k:  F = G(k) L(k);  F ← φ(p,j) F,   m(p,k) = H(p) F  (1)
+    ℓ = m⁻¹ = L⁻¹ (1 − H ψ K)                  ℓ(k,k) = L⁻¹(k),  z = G(k)
+              climbing:  z ← φ(p,j) z,   κ = −H(p) z,   ℓ(p,k) = L⁻¹(p) κ,   z ← z + G(p) κ     (2)
 
 Every block root L(k) is upper triangular, so that m is: it is the one upper triangular matrix with
 a positive diagonal and M = m mᵀ, Cholesky's factor of M read from the tips to the base.  It has the
@@ -15,8 +14,6 @@ from M itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from ..mechanism import Mechanism
@@ -24,7 +21,7 @@ from ..small import upper_root
 from .articulated import riccati
 from .mass_matrix import mass_matrix
 
-__all__ = ["mass_factor", "mass_factor_inverse", "upper_blocks"]
+__all__ = ["mass_factor", "mass_factor_inverse"]
 
 
 def mass_factor(mech: Mechanism, q: np.ndarray) -> np.ndarray:
@@ -40,8 +37,8 @@ def mass_factor(mech: Mechanism, q: np.ndarray) -> np.ndarray:
         for i, j in mech.ancestors(k):
             F = phi[j] @ F
             if i:
-                blocks[i, k] = H[i] @ F  # (4)
-    return upper_blocks(mech, blocks)
+                blocks[i, k] = H[i] @ F  # (1)
+    return mech.join_blocks(blocks)
 
 
 def mass_factor_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
@@ -58,16 +55,6 @@ def mass_factor_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
             z = phi[j] @ z
             if i:
                 kappa = -H[i] @ z
-                blocks[i, k] = roots[i - 1] @ kappa  # (5)
+                blocks[i, k] = roots[i - 1] @ kappa  # (2)
                 z = z + known.G[i] @ kappa
-    return upper_blocks(mech, blocks)
-
-
-def upper_blocks(mech: Mechanism, blocks: Mapping[tuple[int, int], np.ndarray]) -> np.ndarray:
-    """The (nv, nv) from its blocks (i, j), i an ancestor of j or j itself; zero elsewhere."""
-    rows: dict[int, dict[int, np.ndarray]] = {k: {} for _, k in mech.outward()}
-    for (i, j), block in blocks.items():
-        rows[i][j] = block
-    height = {k: mech.bodies[k].joint.nv for k in rows}
-    joined = [mech.join_columns(row, height[k]) for k, row in rows.items()]
-    return np.vstack([np.zeros((0, mech.nv)), *joined])
+    return mech.join_blocks(blocks)
