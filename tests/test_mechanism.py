@@ -128,6 +128,7 @@ def test_bodies_are_depth_first_whatever_the_order_of_adding():
     assert [p for p, _ in mech.outward()] == [0, 0, 2, 2, 4]
     assert list(mech.inward()) == list(mech.outward())[::-1]
     assert list(mech.ancestors(5)) == [(4, 5), (2, 4), (0, 2)]
+    assert list(mech.climb(5)) == [(4, 5), (2, 4)]
 
 
 def test_fixed_joints_merge_and_keep_their_frames():

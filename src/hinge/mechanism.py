@@ -151,10 +151,9 @@ class Mechanism:
             yield p, k
             k = p
 
-    @cached_property
-    def children(self) -> tuple[tuple[int, ...], ...]:
-        """The bodies that each body carries."""
-        return tuple(tuple(k for p, k in self.outward() if p == i) for i in range(len(self.bodies)))
+    def climb(self, k: int) -> Iterator[tuple[int, int]]:
+        """(parent, body) from body k to its root, without the last step onto the ground."""
+        return ((p, j) for p, j in self.ancestors(k) if p)
 
     def slots(self, n: int) -> list[list[Any]]:
         """n lists with a 6-vector per body to be filled in by a sweep; the ground's is zero."""

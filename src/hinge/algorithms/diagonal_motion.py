@@ -178,10 +178,9 @@ def mass_factor_rate(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarr
         blocks[k, k], F = L @ Phi, known.G[k] @ L
         # Ġ L + G L̇, and G L = P H* L⁻*
         F_rate = rates.A[k] @ L_inv.T - F @ Phi.T
-        for i, j in mech.ancestors(k):
+        for i, j in mech.climb(k):
             F, F_rate = phi[j] @ F, phi[j] @ (F_rate + cross_force(W[j], F))
-            if i:
-                blocks[i, k] = H[i] @ F_rate + H_rate[i] @ F
+            blocks[i, k] = H[i] @ F_rate + H_rate[i] @ F
     return mech.join_blocks(blocks)
 
 

@@ -34,10 +34,9 @@ def mass_factor(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     for _, k in mech.outward():
         L, _ = upper_root(known.D[k])
         blocks[k, k], F = L, known.G[k] @ L
-        for i, j in mech.ancestors(k):
+        for i, j in mech.climb(k):
             F = phi[j] @ F
-            if i:
-                blocks[i, k] = H[i] @ F  # (1)
+            blocks[i, k] = H[i] @ F  # (1)
     return mech.join_blocks(blocks)
 
 
@@ -51,10 +50,9 @@ def mass_factor_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     blocks = {}
     for _, k in mech.outward():
         blocks[k, k], z = roots[k - 1], known.G[k]
-        for i, j in mech.ancestors(k):
+        for i, j in mech.climb(k):
             z = phi[j] @ z
-            if i:
-                kappa = -H[i] @ z
-                blocks[i, k] = roots[i - 1] @ kappa  # (2)
-                z = z + known.G[i] @ kappa
+            kappa = -H[i] @ z
+            blocks[i, k] = roots[i - 1] @ kappa  # (2)
+            z = z + known.G[i] @ kappa
     return mech.join_blocks(blocks)

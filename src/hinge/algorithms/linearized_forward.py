@@ -159,7 +159,7 @@ def all_directions(mech: Any, n: Nominal, a: Articulated) -> tuple[np.ndarray, .
         own = n.E[k] - H[k].T @ a.Y_B[k]
         S = np.hstack([G[k], a.Y_B[k] + G[k] @ own, a.Y_A[k] - G[k] @ (H[k].T @ a.Y_A[k])])  # (9)
         Q, Q_z, dof = local.Q[k], local.Q_z[k], len(own)
-        for j, c in list(mech.ancestors(k))[:-1]:
+        for j, c in mech.climb(k):
             S, Q, Q_z = phi[c] @ S, phi[c].R @ Q, phi[c] @ Q_z
             W = S[:, :dof]
             above = local.U[j].T @ S  # (10)

@@ -134,7 +134,7 @@ def inverse_dynamics_derivatives(
         X_B = crb[k] @ n.H_second[k] + crg[k] @ n.H_first[k][:3] + crz[k] @ H[k] + n.F[k]  # (9)
         mass[k, k] = mirror_lower(H[k].T @ X + np.diag(mech_.armature[k]))
         A[k, k], B[k, k] = H[k].T @ X_A, H[k].T @ X_B - n.E[k]  # (10)
-        for j, c in list(mech_.ancestors(k))[:-1]:
+        for j, c in mech_.climb(k):
             X, X_A, X_B, X_z = (phi[c] @ x for x in (X, X_A, X_B, X_z))
             X_hat = phi[c].R @ X_hat  # (11)
             mass[j, k], A[j, k], B[j, k] = H[j].T @ X, H[j].T @ X_A, H[j].T @ X_B  # (12)

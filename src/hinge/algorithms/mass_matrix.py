@@ -39,10 +39,9 @@ def mass_matrix(mech: Mechanism, q: np.ndarray) -> np.ndarray:
         crb[p] = crb[p] + congruence(crb[k], phi[k])  # (1)
         F = crb[k] @ H[k].T
         blocks[k, k] = mirror_lower(H[k] @ F + np.diag(mech.armature[k]))  # (2)
-        for i, j in mech.ancestors(k):
+        for i, j in mech.climb(k):
             F = phi[j] @ F
-            if i:
-                blocks[i, k] = H[i] @ F  # (3)
+            blocks[i, k] = H[i] @ F  # (3)
     return mech.join_matrix(blocks)
 
 
@@ -66,7 +65,7 @@ def mass_matrix_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
         U[k] = Z - H[k] @ L
         Y[k] = mirror_lower(Y_plus - H[k] @ U[k].T - Z @ H[k].T)  # (4)
         W = G[k]
-        for j, c in list(mech.ancestors(k))[:-1]:
+        for j, c in mech.climb(k):
             W = phi[c] @ W
             blocks[j, k] = U[j].T @ W  # (5)
             spread[j].append((c, k, W))
