@@ -64,7 +64,11 @@ if TYPE_CHECKING:
     )
     from .linearized_forward import forward_dynamics_derivatives, forward_dynamics_jvp
     from .linearized_inverse import inverse_dynamics_derivatives, inverse_dynamics_jvp
-    from .operational_space import operational_space_inertia, operational_space_inertia_inverse
+    from .operational_space import (
+        operational_space_inertia,
+        operational_space_inertia_inverse,
+        operational_space_inertia_margin,
+    )
     from .passive import passive_forces, spring_energy
     from .reaching import inverse_kinematics
     from .sensitivity import (
@@ -134,6 +138,7 @@ __all__ = [
     "neutral",
     "operational_space_inertia",
     "operational_space_inertia_inverse",
+    "operational_space_inertia_margin",
     "passive_forces",
     "poses",
     "potential_energy",
@@ -200,6 +205,7 @@ _LATER = {
     "neutral": "configuration",
     "operational_space_inertia": "operational_space",
     "operational_space_inertia_inverse": "operational_space",
+    "operational_space_inertia_margin": "operational_space",
     "passive_forces": "passive",
     "poses": "kinematics",
     "potential_energy": "energy",

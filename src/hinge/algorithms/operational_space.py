@@ -6,24 +6,45 @@ Forces F on frames reach the joints through ψ, in which every joint gives way; 
               Λ⁻¹ = B* Ω B = Σ (H(k) z(k))* D⁻¹(k) (H(k) z(k))                                  (2)
 
 for unit forces F: no mass matrix is formed, and no Jacobian.
+
+Λ exists where the rows of J are independent.  Row j is at an angle θ to the others, in the metric
+M⁻¹, and whatever its unit
+
+              1/sin²θ(j) = (Λ⁻¹)(j,j) Λ(j,j)                                                    (3)
+
+Λ is lost where that is beyond what the rounding of Λ⁻¹ leaves, and where a row is nothing but
+rounding beside those of the same unit, which leaves the square of it in (Λ⁻¹)(j,j).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import ArgumentError
 from ..mechanism import Mechanism
-from ..small import inverse_spd, mirror_lower, solve_spd
+from ..small import inverse_spd, mirror_lower, solve_spd, sqrt
 from ..spatial import ForceTransfer, congruence
 from .articulated import released
 from .kinematics import Reference, jacobian
 from .mass_matrix import mass_matrix
 
-__all__ = ["operational_space_inertia", "operational_space_inertia_inverse", "reach"]
+__all__ = [
+    "OperationalInertia",
+    "operational_space_inertia",
+    "operational_space_inertia_inverse",
+    "operational_space_inertia_margin",
+    "reach",
+]
+
+
+class OperationalInertia(NamedTuple):
+    """Λ (6 f, 6 f) and how far it is from being lost (1 + 6 f,): NaN where it is."""
+
+    inertia: np.ndarray
+    margin: np.ndarray
 
 
 def operational_space_inertia(
@@ -34,9 +55,27 @@ def operational_space_inertia(
 ) -> np.ndarray:
     """Λ, (6 f, 6 f): f frames pushed with Λ a accelerate with a, from rest and without gravity.
 
-    There is none where the frames cannot move in every direction.  O(N f²) and an inverse.
+    There is none where the frames cannot move in every direction, and then the numbers mean
+    nothing: see `operational_space_inertia_margin`.  O(N f²) and an inverse.
     """
     return inverse_spd(operational_space_inertia_inverse(mech, q, frames, reference))
+
+
+def operational_space_inertia_margin(
+    mech: Mechanism,
+    q: np.ndarray,
+    frames: str | Sequence[str],
+    reference: Reference = "aligned",
+    rounding: float = 1e-14,
+) -> OperationalInertia:
+    """Λ and roots of what is left to the bounds of (3), rounding being the relative one of Λ⁻¹."""
+    inverse = operational_space_inertia_inverse(mech, q, frames, reference)
+    inertia = inverse_spd(inverse)
+    rows = np.diagonal(inverse)
+    lost = rounding * rows * np.diagonal(inertia)  # (3)
+    kinds = rows.reshape(-1, 2, 3)
+    left = kinds - rounding**2 * kinds.sum(axis=(0, 2)).reshape(2, 1)
+    return OperationalInertia(inertia, sqrt(np.array([1 - lost @ lost, *left.ravel()])))
 
 
 def operational_space_inertia_inverse(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..errors import ArgumentError, SingularError
 from ..runtime.call import single
 from .front import Front
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from ..operators import Operators
 
 __all__ = ["Operational"]
+
+# rounding of Λ⁻¹ in eps, times its rows; random singular samples show a thirtieth of it at most
+_ROUNDING = 16
 
 
 class Operational(Front):
@@ -46,17 +50,53 @@ class Operational(Front):
     def operational_space_inertia(
         self, q: ArrayLike, frames: str | Sequence[str], reference: Reference = "aligned"
     ) -> np.ndarray:
-        """Λ = (J M⁻¹ Jᵀ)⁻¹ of one frame or several together: (…, 6 f, 6 f)."""
-        static = {"frames": _tuple(frames), "reference": reference}
-        return self._call("operational_space_inertia", static, q=q)
+        """Λ = (J M⁻¹ Jᵀ)⁻¹ of one frame or several together: (…, 6 f, 6 f).
+
+        There is none where the frames cannot move in every direction: with nv < 6 f, for frames on
+        one body, at a singular configuration.  One sample then raises, in a batch it is NaN.
+        """
+        name = "operational_space_inertia"
+        static = {"frames": self._frames(name, frames), "reference": reference}
+        rows = 6 * len(static["frames"])
+        rounding = _ROUNDING * rows * float(np.finfo(self.dtype).eps)
+        try:
+            both = self._call(f"{name}_margin", {**static, "rounding": rounding}, q=q)
+        except SingularError:
+            inverse = self._call(f"{name}_inverse", static, q=q)
+            raise SingularError(self._stuck(static["frames"], inverse, rounding)) from None
+        return both[0]
 
     def operational_space_inertia_inverse(
         self, q: ArrayLike, frames: str | Sequence[str], reference: Reference = "aligned"
     ) -> np.ndarray:
         """Λ⁻¹ = J M⁻¹ Jᵀ of one frame or several together, without M or J: (…, 6 f, 6 f)."""
-        static = {"frames": _tuple(frames), "reference": reference}
-        return self._call("operational_space_inertia_inverse", static, q=q)
+        name = "operational_space_inertia_inverse"
+        static = {"frames": self._frames(name, frames), "reference": reference}
+        return self._call(name, static, q=q)
+
+    def _frames(self, name: str, frames: str | Sequence[str]) -> tuple[str, ...]:
+        names = (frames,) if isinstance(frames, str) else tuple(frames)
+        if not names:
+            raise ArgumentError(f"{name} of {self.name!r}: frames is empty; expected names")
+        return names
+
+    def _stuck(self, frames: tuple[str, ...], inverse: np.ndarray, rounding: float) -> str:
+        """Why there is no Λ."""
+        rows, several = len(inverse), "frames" if len(frames) > 1 else "frame"
+        return (
+            f"operational_space_inertia of {self.name!r}: {several} "
+            f"{', '.join(map(repr, frames))} cannot move in every direction here: J M⁻¹ Jᵀ is "
+            f"{rows} × {rows} and has rank {_rank(inverse, rounding)}, the robot nv = {self.nv}; "
+            f"use operational_space_inertia_inverse, which always exists, and invert the rows that "
+            f"the task needs, or take fewer frames, or another configuration"
+        )
 
 
-def _tuple(frames: str | Sequence[str]) -> tuple[str, ...]:
-    return (frames,) if isinstance(frames, str) else tuple(frames)
+def _rank(inverse: np.ndarray, rounding: float) -> int:
+    """Directions of a singular Λ⁻¹ that are more than rounding, each row in a unit of its own."""
+    rows = np.diagonal(inverse)
+    kinds = rows.reshape(-1, 2, 3)
+    moves = (kinds > rounding**2 * kinds.sum(axis=(0, 2), keepdims=True)).ravel()
+    scale = np.where(moves, 1 / np.sqrt(np.where(moves, rows, 1.0)), 0.0)
+    found = np.linalg.eigvalsh(scale[:, None] * inverse * scale)
+    return min(int((found > rounding).sum()), len(inverse) - 1)
