@@ -6,7 +6,7 @@ import pytest
 import scipy.linalg
 
 import hinge
-from hinge import zoo
+from hinge import ArgumentError, zoo
 from hinge.linalg import expm
 from linearized_cases import loads, random_state, reference_inverse, worst
 from mechanisms import EPS, JOINTS, ROBOTS, assert_close, complex_step
@@ -112,9 +112,67 @@ def test_one_sample_of_a_large_robot_comes_by_parts(load, monkeypatch):
     got = robot.forward_dynamics_derivatives(s.q, s.qd, s.qdd, **extra)
     assert "forward_dynamics_derivatives" not in {key[0] for key in robot._kernels}
     assert worst(got, robot.alg.forward_dynamics_derivatives(s.q, s.qd, s.qdd, **extra)) < 1e-12
-    if load is None:
-        batch = robot.forward_dynamics_derivatives(s.q[None], s.qd, s.qdd)
-        assert worst([x[0] for x in batch], got) < 1e-12
+    out = [np.zeros_like(x) for x in got]
+    again = robot.forward_dynamics_derivatives(s.q, s.qd, s.qdd, **extra, out=out)
+    assert type(again) is type(got) and all(a is b for a, b in zip(again, out, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(again, got, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_several_arrays_of_out_go_straight_to_machine_code(dtype, monkeypatch):
+    from hinge.robot import front
+
+    robot = hinge.Robot(zoo.arm(2).mechanism, dtype=dtype)
+    s = random_state(robot, 0)
+    one = [x.astype(dtype) for x in (s.q, s.qd, s.qdd)]
+    many = [np.stack([x, -x, x]) for x in one]
+    expected = [robot.inverse_dynamics_derivatives(*x) for x in (one, many)]
+    monkeypatch.setattr(front, "evaluate", None)
+    for arguments, d in zip((one, many), expected, strict=True):
+        for make in (tuple, list, type(d)._make):
+            out = make([np.zeros_like(x) for x in d])
+            got = robot.inverse_dynamics_derivatives(*arguments, out=out)
+            assert type(got) is type(d) and all(a is b for a, b in zip(got, out, strict=True))
+            assert worst(got, d) < 10 * np.finfo(dtype).eps
+
+
+def test_batches_of_a_large_robot_go_straight_to_machine_code(monkeypatch):
+    from hinge.robot import front, linearized
+
+    monkeypatch.setattr(linearized, "_BY_PARTS", range(100))
+    robot = hinge.Robot(zoo.tree(7, 4).mechanism)
+    s = random_state(robot, 0)
+    one, many = (s.q, s.qd, s.qdd), [np.stack([x, x]) for x in (s.q, s.qd, s.qdd)]
+    first = robot.forward_dynamics_derivatives(*one)
+    batch = robot.forward_dynamics_derivatives(*many)
+    assert worst([x[1] for x in batch], first) < 1e-12
+    monkeypatch.setattr(front, "evaluate", None)
+    for out in (None, [np.zeros_like(x) for x in batch]):
+        extra = {} if out is None else {"out": out}
+        got = robot.forward_dynamics_derivatives(*many, **extra)
+        assert type(got) is type(batch)
+        assert all(np.array_equal(a, b) for a, b in zip(got, batch, strict=True))
+    # one sample by parts, as before
+    got = robot.forward_dynamics_derivatives(*one)
+    assert all(np.array_equal(a, b) for a, b in zip(got, first, strict=True))
+    monkeypatch.setattr(robot, "_by_parts", lambda *arguments: "by parts")
+    assert robot.forward_dynamics_derivatives(*one) == "by parts"
+
+
+def test_a_wrong_out_by_parts_is_refused(monkeypatch):
+    from hinge.robot import linearized
+
+    robot = hinge.Robot(zoo.arm(2).mechanism)
+    s = random_state(robot, 0)
+    n = robot.nv
+    messages = []
+    for large in (range(0), range(100)):
+        monkeypatch.setattr(linearized, "_BY_PARTS", large)
+        for out in ([np.zeros((n, n))] * 2, np.zeros((n, n)), [np.zeros((n, n + 1))] * 3):
+            with pytest.raises(ArgumentError) as told:
+                robot.forward_dynamics_derivatives(s.q, s.qd, s.qdd, out=out)
+            messages.append(str(told.value))
+    assert messages[:3] == messages[3:]
 
 
 def test_the_cheaper_axes_are_taken():

@@ -310,9 +310,14 @@ def test_parts_of_large_results_fit_together(monkeypatch):
 def test_large_programs_have_no_code_for_single_calls(monkeypatch):
     monkeypatch.setattr(llvm, "MOST_FOR_SINGLE", 2)
     kernel = hinge.compile(lambda x: np.sin(x) * x + x * x * 3, x=(2,))
-    assert "@fast" not in kernel.source("llvm") and kernel.call == kernel._slow
+    assert "@one(" not in kernel.source("llvm")
     x = np.array([0.2, 0.3])
     np.testing.assert_allclose(kernel(x), np.sin(x) * x + x * x * 3, rtol=1e-15)
+    fast = kernel.fast(lambda *arguments, **keywords: "handed on")
+    assert fast(x) == fast(x, out=np.zeros(2)) == "handed on"
+    batch, out = np.outer(np.arange(11.0), x), np.zeros((11, 2))
+    assert fast(batch, out=out) is out
+    assert np.array_equal(fast(batch), out) and np.array_equal(kernel._slow(batch), out)
 
 
 def test_lanes_fill_a_vector():

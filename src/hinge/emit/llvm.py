@@ -13,7 +13,7 @@ from ..trace.program import Program
 from ..trace.scan import Scan
 from .layout import Layout
 from .llvm_body import Flavor, bodies, constants, parameters
-from .llvm_fast import fast_call
+from .llvm_fast import batch_call, single_call
 from .llvm_loop import LoopLayout, loop_bodies
 from .llvm_math import angles_loop, declarations
 from .llvm_scan import scan_parts
@@ -46,7 +46,7 @@ def module_text(
     strict: bool = False,
     fused: bool = False,
 ) -> str:
-    """The module: `run` for batches, `fast` for calls from Python; a scan has `run` alone.
+    """The module: `run` for batches, `one` and `many` for calls from Python; a scan has only `run`.
 
     strict: a sample with an argument or a result that is not finite gets NaN in all of its results,
     and a single call with one is handed on.  fused: the CPU has a·b + c as one operation.
@@ -61,9 +61,10 @@ def module_text(
     if strict:
         parts += [sums(wide), row_sums(wide)]
     parts += [*_runs(layout, wide, strict), _workspace(layout, wide, slots)]
+    parts.append(batch_call(layout, one, wide))
     if _fits_single_calls(program, slots, one):
         text, slots = _evaluation(layout, one, wide)
-        parts += [text, fast_call(layout, one, wide, slots, strict)]
+        parts += [text, single_call(layout, one, wide, slots, strict)]
     return "\n".join(parts)
 
 

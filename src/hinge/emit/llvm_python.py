@@ -15,6 +15,7 @@ def helpers(f: Flavor) -> str:
 _DECLARATIONS = """
 @hinge_ndarray = external global i8
 @hinge_tuple = external global i8
+@hinge_list = external global i8
 @hinge_out = external global i8
 @hinge_descr_f64 = external global i8
 @hinge_descr_f32 = external global i8
@@ -24,6 +25,8 @@ declare ptr @hinge_new_tuple(i64)
 declare ptr @hinge_tuple_subtype(ptr, ptr, ptr)
 declare i64 @hinge_size(ptr)
 declare ptr @hinge_item(ptr, i64)
+declare i64 @hinge_list_size(ptr)
+declare ptr @hinge_list_item(ptr, i64)
 declare i32 @hinge_set_item(ptr, i64, ptr)
 declare i64 @hinge_number(ptr)
 declare void @hinge_retain(ptr)

@@ -207,9 +207,14 @@ class Front:
         name: str,
         static: dict[str, Any] | None = None,
         wrap: Callable[..., Any] | None = None,
+        single: bool = True,
         **arrays: Any,
     ) -> Any:
-        """The named algorithm on the arrays that are not None; wrap: joins several results."""
+        """The named algorithm on the arrays that are not None.
+
+        wrap: joins several results.  single: whether later calls with one sample may go straight
+        to machine code, as batches do.
+        """
         self.asked, out = True, arrays.pop("out", None)
         arrays.update(self._numbers)
         given = [self.argument(k, v) for k, v in arrays.items() if v is not None]
@@ -217,11 +222,11 @@ class Front:
         kernel = self.kernel(name, *names, **(static or {}))
         result = evaluate(f"{name} of {self.name!r}", kernel, given, out)
         if static is None and name not in self.__dict__ and not self._numbers:
-            self._shorten(name, names, kernel, tuple if wrap is None else wrap)
+            self._shorten(name, names, kernel, tuple if wrap is None else wrap, single)
         return result if wrap is None else wrap(*result)
 
     def _shorten(
-        self, name: str, names: list[str], kernel: Kernel, form: Callable[..., Any]
+        self, name: str, names: list[str], kernel: Kernel, form: Callable[..., Any], single: bool
     ) -> None:
         """Let calls go straight to machine code, which comes back here if need be."""
         method = getattr(type(self), name, None)
@@ -229,7 +234,7 @@ class Front:
             return
         parameters = list(inspect.signature(method).parameters.values())[1:]
         if names == [p.name for p in parameters if p.default is p.empty]:
-            fast = kernel.fast(method.__get__(self), form)
+            fast = kernel.fast(method.__get__(self), form, single)
             aliases = [n for n in dir(type(self)) if getattr(type(self), n) is method]
             self.__dict__.update(dict.fromkeys(aliases, fast))
 

@@ -14,6 +14,7 @@ from ..errors import ArgumentError
 from ..linalg import expm
 from ..runtime.call import broadcast, evaluate
 from ..runtime.check import check_choice, check_number
+from ..runtime.kernel import result_arrays
 from .front import Front
 from .second_order import (
     ForwardDynamicsSecondDerivatives,
@@ -176,14 +177,14 @@ class Linearized(Front):
             given = {"q": q, "qd": qd, "tau": tau, "f_ext": f_ext}
             return ForwardDynamicsSecondDerivatives(*self._call_second(name, out, **given))
         arrays: dict[str, Any] = {"q": q, "qd": qd, "tau": tau, "f_ext": f_ext, "points": points}
-        if method is None and self.nv in _BY_PARTS:
-            if out is None and _one_sample(q, qd, tau, f_ext, points):
-                return self._by_parts(q, qd, tau, f_ext, points, load)
-            static = static or {}
-        return self._call(name, static, ForwardDynamicsDerivatives, **arrays, out=out)
+        large = self.nv in _BY_PARTS
+        if large and method is None and _one_sample(q, qd, tau, f_ext, points):
+            return self._by_parts(q, qd, tau, f_ext, points, load, out)
+        form = ForwardDynamicsDerivatives
+        return self._call(name, static, form, single=not large, **arrays, out=out)
 
     def _by_parts(
-        self, q: Any, qd: Any, tau: Any, f_ext: Any, points: Any, load: Load
+        self, q: Any, qd: Any, tau: Any, f_ext: Any, points: Any, load: Load, out: Any
     ) -> ForwardDynamicsDerivatives:
         """The same for one sample of a large robot, from three kernels and two matrix products."""
         from ..algorithms.linearized_forward import ForwardDynamicsDerivatives
@@ -195,7 +196,14 @@ class Linearized(Front):
         qdd = robot.forward_dynamics(q, qd, tau, *forces)
         d = robot.inverse_dynamics_derivatives(q, qd, qdd, *loads)
         M_inv = robot.mass_matrix_inverse(q)
-        return ForwardDynamicsDerivatives(-M_inv @ d.dq, -M_inv @ d.dqd, M_inv)
+        made = ForwardDynamicsDerivatives(-M_inv @ d.dq, -M_inv @ d.dqd, M_inv)
+        if out is None:
+            return made
+        where = f"forward_dynamics_derivatives of {self.name!r}"
+        results = result_arrays(where, [x.shape for x in made], self.dtype, out)
+        for result, x in zip(results, made, strict=True):
+            result[:] = x
+        return ForwardDynamicsDerivatives(*results)
 
     def forward_dynamics_jvp(
         self,

@@ -36,11 +36,9 @@ def evaluate(where: str, kernel: Kernel, arguments: Sequence[Argument], out: Any
     where: what is being called on what, for messages, such as "inverse_dynamics of 'panda'".
     """
     arrays, lead = _sound(where, arguments)
-    results = kernel.results(lead, out)
-    given = [x.astype(kernel.dtype, copy=False) for x in arrays.values()]
-    kernel.run_batch(given, results, lead)
-    refuse_infinite(where, lead, results)
-    return tuple(results) if kernel.artifact.several else results[0]
+    result = kernel(*(x.astype(kernel.dtype, copy=False) for x in arrays.values()), out=out)
+    refuse_infinite(where, lead, result if kernel.artifact.several else [result])
+    return result
 
 
 def refuse_infinite(where: str, lead: tuple[int, ...], results: Sequence[np.ndarray]) -> None:
@@ -118,8 +116,9 @@ def _leading_shape(
 
 def _wrong(a: Argument, x: np.ndarray) -> str:
     """What is wrong with one sample of an argument, or nothing."""
-    bad = np.argwhere(~np.isfinite(x))
-    if len(bad):
-        entry = ", ".join(map(str, bad[0]))
-        return f"{a.name}[{entry}] is {x[tuple(bad[0])]}; expected finite numbers"
+    finite = np.isfinite(x)
+    if not finite.all():
+        bad = np.argwhere(~finite)[0]
+        entry = ", ".join(map(str, bad))
+        return f"{a.name}[{entry}] is {x[tuple(bad)]}; expected finite numbers"
     return a.check(x)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..trace.loop import LoopProgram
     from ..trace.program import Program
 
-__all__ = ["Kernel"]
+__all__ = ["Kernel", "result_arrays"]
 
 _RUN = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
@@ -128,17 +128,22 @@ class Kernel:
         """The kernel as a plain function of positional arguments."""
         return self.fast(self._slow)
 
-    def fast(self, otherwise: Callable[..., Any], form: type = tuple) -> Callable[..., Any]:
+    def fast(
+        self, otherwise: Callable[..., Any], form: type = tuple, single: bool = True
+    ) -> Callable[..., Any]:
         """Calls that take the short way with arrays of exactly the expected kind.
 
         otherwise: what to call with any other arguments, with the first batch that is worth
-        several threads, and, if the kernel is strict, with one sample whose result is not finite.
+        several threads, with one sample of a large program, and, if the kernel is strict, with one
+        sample whose result is not finite.
         form: of several results, tuple or a type derived from it.
+        single: whether one sample takes the short way at all.
         """
-        if not fast_calls_work() or not self._library.address("fast"):
+        if not fast_calls_work():
             return otherwise
         own = (otherwise, form, self._worth, thread_count(self.threads) - 1, HERE)
-        return self._library.method("fast", self.name, own)
+        name = "one" if single and self._library.address("one") else "many"
+        return self._library.method(name, self.name, own)
 
     @property
     def _worth(self) -> int:
@@ -151,8 +156,11 @@ class Kernel:
     def _slow(self, *arguments: Any, out: Any = None) -> Any:
         """Any arguments that make sense: other dtypes, strides, leading shapes."""
         arrays, lead = self._checked(arguments)
-        results = self.results(lead, out)
-        self.run_batch(arrays, results, lead)
+        shapes = [lead + shape for shape in self.artifact.outputs]
+        results = result_arrays(self.name, shapes, self.dtype, out)
+        if out is not None:
+            arrays = [x.copy() if _in_the_way(x, results) else x for x in arrays]
+        self._run_batch(arrays, results, lead)
         return tuple(results) if self.artifact.several else results[0]
 
     def _checked(self, arguments: Sequence[Any]) -> tuple[list[np.ndarray], tuple[int, ...]]:
@@ -173,7 +181,7 @@ class Kernel:
             if at < 0 or x.shape[at:] != shape:
                 wanted = ", ".join(["…", *map(str, shape)])
                 raise ArgumentError(f"{name}: {label} has shape {x.shape}; expected ({wanted})")
-            arrays.append(x.astype(self.dtype, copy=False))
+            arrays.append(x.astype(self.dtype, copy=not x.flags.aligned))
             leads.append(x.shape[:at])
         try:
             return arrays, np.broadcast_shapes(*leads)
@@ -181,32 +189,12 @@ class Kernel:
             told = ", ".join(f"{n} {l}" for n, l in zip(self.names, leads, strict=True))
             raise ArgumentError(f"{name}: leading shapes do not broadcast: {told}") from None
 
-    def results(self, lead: tuple[int, ...], out: Any) -> list[np.ndarray]:
-        """Arrays for the results, or the given ones, checked."""
-        shapes = [lead + shape for shape in self.artifact.outputs]
-        if out is None:
-            # one block of all their size first, for the reason given in `llvm_fast.keep_pages`
-            np.empty(sum(_size(shape) for shape in shapes), self.dtype)
-            return [np.empty(shape, self.dtype) for shape in shapes]
-        given = list(out) if isinstance(out, (tuple, list)) else [out]
-        for x, shape in zip(given, shapes, strict=False):
-            good = isinstance(x, np.ndarray) and x.dtype == self.dtype and x.shape == shape
-            if not good or not x.flags.carray:
-                raise ArgumentError(
-                    f"{self.name}: out is not a writeable, aligned, C-contiguous {self.dtype} "
-                    f"array of shape {shape}"
-                )
-        if len(given) != len(shapes):
-            raise ArgumentError(f"{self.name}: out has {len(given)} arrays; expected {len(shapes)}")
-        return given
-
-    def run_batch(
+    def _run_batch(
         self, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], lead: tuple[int, ...]
     ) -> None:
         """Fill the results, which are contiguous, from arguments that broadcast to `lead`."""
         size, item = _size(lead), self.dtype.itemsize
-        safe = [x.copy() if not x.flags.aligned or _in_the_way(x, results) else x for x in arrays]
-        rows = [_rows(x, lead, s) for x, s in zip(safe, self.artifact.inputs, strict=True)]
+        rows = [_rows(x, lead, s) for x, s in zip(arrays, self.artifact.inputs, strict=True)]
         strides = [stride for _, stride in rows]
         strides += [*(item * _size(shape) for shape in self.artifact.outputs), size]
         addresses = [x.ctypes.data for x, _ in rows] + [x.ctypes.data for x in results]
@@ -229,6 +217,27 @@ class Kernel:
     @cached_property
     def _cost(self) -> int:
         return 1 + sum(self.ops) + sum(map(_size, self.artifact.outputs))
+
+
+def result_arrays(
+    where: str, shapes: Sequence[tuple[int, ...]], dtype: np.dtype, out: Any
+) -> list[np.ndarray]:
+    """New arrays for results of these shapes, or the given ones, checked."""
+    if out is None:
+        # one block of all their size first, for the reason given in `llvm_call.keep_pages`
+        np.empty(sum(_size(shape) for shape in shapes), dtype)
+        return [np.empty(shape, dtype) for shape in shapes]
+    given = list(out) if isinstance(out, (tuple, list)) else [out]
+    for x, shape in zip(given, shapes, strict=False):
+        good = isinstance(x, np.ndarray) and x.dtype == dtype and x.shape == shape
+        if not good or not x.flags.carray:
+            raise ArgumentError(
+                f"{where}: out is not a writeable, aligned, C-contiguous {dtype} array of shape "
+                f"{shape}"
+            )
+    if len(given) != len(shapes):
+        raise ArgumentError(f"{where}: out has {len(given)} arrays; expected {len(shapes)}")
+    return given
 
 
 def _scratch(size: int) -> tuple[np.ndarray, int]:

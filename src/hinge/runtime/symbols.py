@@ -28,6 +28,8 @@ def symbols() -> dict[str, int]:
         "hinge_new_tuple": python.PyTuple_New,
         "hinge_size": python.PyTuple_Size,
         "hinge_item": python.PyTuple_GetItem,
+        "hinge_list_size": python.PyList_Size,
+        "hinge_list_item": python.PyList_GetItem,
         "hinge_set_item": python.PyTuple_SetItem,
         "hinge_number": python.PyLong_AsSsize_t,
         "hinge_retain": python.Py_IncRef,
@@ -42,6 +44,7 @@ def symbols() -> dict[str, int]:
     table["hinge_new_array"] = _array_api(93)
     table["hinge_tuple_subtype"] = _tuple_new()
     table["hinge_tuple"] = id(tuple)
+    table["hinge_list"] = id(list)
     table["hinge_out"] = id(_OUT)
     table["hinge_ndarray"] = id(np.ndarray)
     table["hinge_descr_f64"] = id(np.dtype(np.float64))
