@@ -34,7 +34,7 @@ from .joints import (
 from .mechanism import Body, Mechanism
 from .rotation import about_axis, skew
 from .small import cos, sin
-from .spatial import ForceTransfer, SpatialInertia, Transform, congruence
+from .spatial import SpatialInertia, Transform, congruence
 
 __all__ = ["Lean", "lean"]
 
@@ -73,7 +73,7 @@ class Lean:
 
     def forces(self, f_ext: Any) -> np.ndarray:
         """External forces on the original bodies, as forces on the lean ones."""
-        moved = [_transfer(X.inv) @ f for X, f in zip(self.frames[1:], f_ext, strict=True)]
+        moved = [X.inv.transfer @ f for X, f in zip(self.frames[1:], f_ext, strict=True)]
         return np.array(moved).reshape(-1, 6)
 
     def points(self, points: Any) -> np.ndarray:
@@ -153,7 +153,7 @@ def _turn_z(angle: float) -> np.ndarray:
 
 def _canonical(body: Body, parent: Transform, own: Transform) -> Body:
     """The body in its own moving frame, its joint placed in the parent's."""
-    inertia = congruence(body.inertia.spatial, _transfer(own.inv))
+    inertia = congruence(body.inertia.spatial, own.inv.transfer)
     start = parent.inv @ body.placement
     joint = body.joint
     if not isinstance(joint, _AXIAL):
@@ -197,7 +197,7 @@ def _regrouped(bodies: list[Body]) -> list[Body]:
         out[k] = replace(out[k], inertia=_tidy(_minus(M, moved), M))
         p = out[k].parent
         if p:
-            felt = congruence(moved, _transfer(out[k].placement))
+            felt = congruence(moved, out[k].placement.transfer)
             out[p] = replace(out[p], inertia=out[p].inertia.spatial + felt)
     return out
 
@@ -237,7 +237,3 @@ def _snapped(R: np.ndarray) -> np.ndarray:
     """R with the entries that are 0, ±½, ±1 but for rounding made exactly that."""
     near = np.round(2 * R) / 2
     return np.where(np.abs(R - near) < _NEAR, near, R)
-
-
-def _transfer(X: Transform) -> ForceTransfer:
-    return ForceTransfer(X.rotation, X.translation)

@@ -55,7 +55,7 @@ class Frame:
     @property
     def transfer(self) -> ForceTransfer:
         """φ(body, frame)."""
-        return ForceTransfer(self.placement.rotation, self.placement.translation)
+        return self.placement.transfer
 
 
 class _Share(NamedTuple):
@@ -333,14 +333,13 @@ def transfer(body: Body, q: np.ndarray) -> ForceTransfer:
     X = body.placement @ Transform(*body.joint.pose(q)) @ body.offset
     turn = body.joint.turn(q)
     if turn is None or body.offset != Transform():
-        return ForceTransfer(X.rotation, X.translation)
-    base = ForceTransfer(body.placement.rotation, body.placement.translation)
-    return ForceTransfer(X.rotation, X.translation, (base, *turn))
+        return X.transfer
+    return ForceTransfer(X.rotation, X.translation, (body.placement.transfer, *turn))
 
 
 def hinge_map(body: Body, H: np.ndarray) -> np.ndarray:
     """Rows of motions (…, 6) given in the joint's moving frame, in the body's frame."""
-    moved = ForceTransfer(body.offset.rotation, body.offset.translation).T @ H.reshape(-1, 6).T
+    moved = body.offset.transfer.T @ H.reshape(-1, 6).T
     return moved.T.reshape(H.shape)
 
 

@@ -91,6 +91,11 @@ class Transform:
         top = np.column_stack([self.rotation, self.translation])
         return np.vstack([top, [0, 0, 0, 1]])
 
+    @property
+    def transfer(self) -> ForceTransfer:
+        """φ(A, B) of X_AB."""
+        return ForceTransfer(self.rotation, self.translation)
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Transform)
@@ -131,6 +136,11 @@ class ForceTransfer:
     def T(self) -> MotionTransfer:
         """φ*, which takes motions the other way, from A to B."""
         return MotionTransfer(self)
+
+    @property
+    def pose(self) -> Transform:
+        """X_AB."""
+        return Transform(self.R, self.p)
 
 
 class MotionTransfer:

@@ -47,8 +47,7 @@ def compliance(Y: np.ndarray, phi: ForceTransfer) -> np.ndarray:
 
 def mixed(J: np.ndarray, phi: ForceTransfer) -> np.ndarray:
     """φ* J φ*⁻¹ for any (6, 6) matrix that takes motions to motions."""
-    back = ForceTransfer(phi.R.T, -(phi.R.T @ phi.p))
-    return phi.T @ (back @ J.T).T
+    return phi.T @ (phi.pose.inv.transfer @ J.T).T
 
 
 def _turned_back(A: np.ndarray, phi: ForceTransfer) -> np.ndarray:

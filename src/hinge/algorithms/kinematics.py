@@ -52,14 +52,14 @@ def frame_pose(mech: Mechanism, q: np.ndarray, frame: str) -> np.ndarray:
 def jacobian(
     mech: Mechanism, q: np.ndarray, frame: str, reference: Reference = "aligned"
 ) -> np.ndarray:
-    """J (6, nv): the frame moves with J q̇, angular part first.  O(depth²) at the most."""
+    """J (6, nv): the frame moves with J q̇, angular part first.  O(depth)."""
     F = mech.frame(frame)
     H, phi = mech.H(q), mech.phi(q)
     X = F.placement
     columns = {}
     for _, k in mech.ancestors(F.body):
-        columns[k] = _seen_from(X, H[k].T)
-        X = Transform(phi[k].R, phi[k].p) @ X
+        columns[k] = X.transfer.T @ H[k].T
+        X = phi[k].pose @ X
     return _expressed(mech.join_columns(columns, 6), X, reference)
 
 
@@ -69,7 +69,7 @@ def frame_velocity(
     """The velocity (ω; v) of a frame: (6,).  O(N)."""
     F = mech.frame(frame)
     V, _ = _motion(mech, q, qd, np.zeros(mech.nv))
-    return _expressed(_seen_from(F.placement, V[F.body]), _frame_pose(mech, q, F), reference)
+    return _expressed(F.transfer.T @ V[F.body], _frame_pose(mech, q, F), reference)
 
 
 def frame_acceleration(
@@ -87,8 +87,8 @@ def frame_acceleration(
     """
     F = mech.frame(frame)
     V, alpha = _motion(mech, q, qd, qdd)
-    velocity = _seen_from(F.placement, V[F.body])
-    acceleration = _seen_from(F.placement, alpha[F.body])
+    velocity = F.transfer.T @ V[F.body]
+    acceleration = F.transfer.T @ alpha[F.body]
     if reference == "aligned":
         turning = skew(velocity[:3]) @ velocity[3:]
         acceleration = acceleration + np.concatenate([np.zeros(3), turning])
@@ -119,9 +119,9 @@ def _motion(
 
 def _body_poses(mech: Mechanism, q: np.ndarray) -> list[Transform]:
     phi = mech.phi(q)
-    X = [Transform(), *[Transform()] * mech.n_bodies]
+    X = mech.filled(lambda k: Transform())
     for p, k in mech.outward():
-        X[k] = X[p] @ Transform(phi[k].R, phi[k].p)
+        X[k] = X[p] @ phi[k].pose
     return X
 
 
@@ -129,14 +129,8 @@ def _frame_pose(mech: Mechanism, q: np.ndarray, F: Frame) -> Transform:
     phi = mech.phi(q)
     X = F.placement
     for _, k in mech.ancestors(F.body):
-        X = Transform(phi[k].R, phi[k].p) @ X
+        X = phi[k].pose @ X
     return X
-
-
-def _seen_from(X_BF: Transform, V: np.ndarray) -> np.ndarray:
-    """A motion of body B, (6,) or (6, n), in the axes and at the origin of frame F fixed to it."""
-    R, p = X_BF.rotation.T, X_BF.translation
-    return np.concatenate([R @ V[:3], R @ (V[3:] - skew(p) @ V[:3])])
 
 
 def _expressed(V: np.ndarray, X_WF: Transform, reference: Reference) -> np.ndarray:

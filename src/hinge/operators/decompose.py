@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..spatial import ForceTransfer
 from .expr import Identity, Operator, Product, product
 from .leaves import Blocks, Chain, Local
 from .plan import apply
@@ -102,7 +101,6 @@ def _along(X: Operator, left: Chain, right: Chain) -> list[Any]:
     S = local_blocks(X)
     for p, k in X.at.mechanism.outward():
         if p:
-            phi = X.at.phi_blocks[k]
-            back = ForceTransfer(phi.R.T, -phi.R.T @ phi.p) @ np.eye(6)
+            back = X.at.phi_blocks[k].pose.inv.transfer @ np.eye(6)
             S[k] = S[k] + _passing(left, k).T @ S[p] @ back.T
     return S
