@@ -8,17 +8,16 @@ stores of that kind's step, and when the algorithm asks for the next pair the st
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .errors import TraceError
-from .joint import Joint
-from .joints import Revolute
-from .lean import Lean, TurnedRevolute
-from .mechanism import Body, Mechanism, hinge_map, transfer
-from .spatial import ForceTransfer, SpatialInertia, Transform
+from .kinds import ARMATURE, ORIGINAL, Kind, find_kinds
+from .lean import Lean
+from .mechanism import Body, hinge_map, transfer
+from .parameters import pose_of
+from .spatial import ForceTransfer
 from .trace.loop import Load, LoopProgram, Stage, Step, Store, Visit, pruned
 from .trace.scalar import Graph, Node
 
@@ -147,7 +146,7 @@ class LoopMechanism:
             raise TraceError(f"{mech.name!r} has joints that mimic others: it cannot be looped")
         self.mech, self.arrays = mech, arrays
         self.nv, self.free_fall = mech.nv, mech.free_fall
-        self.kinds, self.kind_of = _kinds(form, _marks(mech, active))
+        self.kinds, self.kind_of = find_kinds(form, active)
         self.sizes: list[int] = []
         self.start: dict[int, tuple[float, ...]] = {}
         self.stages: list[Stage] = []
@@ -158,40 +157,30 @@ class LoopMechanism:
     # what sweeps read
 
     @property
+    def kind(self) -> Kind:
+        """The kind of the step at hand."""
+        return self.kinds[self.step.kind]
+
+    @property
     def body(self) -> Body:
         """The body of the step at hand, its numbers loaded where they differ within its kind."""
         if self.step.body is None:
-            self.step.body = self._symbolic_body()
+            self.step.body = self.kind.body([self._number(i) for i in range(ORIGINAL)])
         return self.step.body
 
-    def _symbolic_body(self) -> Body:
-        numbers = [self._number(i) for i in range(_FRAME)]
-        R, p, J = np.array(numbers[:9]).reshape(3, 3), np.array(numbers[9:12]), numbers[16:22]
-        xx, yx, yy, zx, zy, zz = J
-        inertia = SpatialInertia(
-            numbers[12],
-            np.array(numbers[13:16]),
-            np.array([[xx, yx, zx], [yx, yy, zy], [zx, zy, zz]]),
-        )
-        body = self.kinds[self.step.kind].example
-        joint = body.joint
-        if isinstance(joint, TurnedRevolute):
-            joint = _Turned(zero=numbers[22])
-        return replace(body, placement=Transform(R, p), inertia=inertia, joint=joint)
-
     def _number(self, i: int) -> Any:
-        column = {row[i] for row in self.kinds[self.step.kind].table}
+        column = {row[i] for row in self.kind.table}
         if len(column) == 1:
             return column.pop()
         return self.step.load(Load("number", 0, OWN, i))
 
     def _armature(self) -> np.ndarray:
         nv = self.body.joint.nv
-        return np.array([self._number(_ARMATURE + i) for i in range(nv)])
+        return np.array([self._number(ARMATURE + i) for i in range(nv)])
 
     def _share(self, argument: _Argument, count: Callable[[Body], int]) -> _View:
         def make() -> np.ndarray:
-            n = count(self.kinds[self.step.kind].example)
+            n = count(self.kind.example)
             return self.step.array([Load("argument", argument.which, OWN, i) for i in range(n)])
 
         return _View(self, make)
@@ -205,7 +194,7 @@ class LoopMechanism:
         if isinstance(qd, _Joined):
             return qd.slot
         if isinstance(qd, np.ndarray):
-            return _View(self, lambda: qd[self.kinds[self.step.kind].v])
+            return _View(self, lambda: qd[self.kind.v])
         return self._share(qd, lambda body: body.joint.nv)
 
     def driven(self, active: Any) -> Any:
@@ -218,7 +207,7 @@ class LoopMechanism:
 
     def held_before(self, active: Any) -> _View:
         """As in `Mechanism`; of a split that comes with the samples nothing is known."""
-        return _View(self, lambda: self.kinds[self.step.kind].held)
+        return _View(self, lambda: self.kind.held)
 
     def wrenches(self, f_ext: Any) -> _View:
         """As in `Mechanism`."""
@@ -229,8 +218,7 @@ class LoopMechanism:
 
     def _from_original(self) -> ForceTransfer:
         """φ from the frame of the original body to that of the lean one."""
-        numbers = [self._number(i) for i in range(_FRAME, _ARMATURE)]
-        return ForceTransfer(np.array(numbers[:9]).reshape(3, 3), np.array(numbers[9:]))
+        return pose_of([self._number(i) for i in range(ORIGINAL, ARMATURE)]).transfer
 
     def phi(self, q: _Argument) -> _View:
         """As in `Mechanism`."""
@@ -287,17 +275,13 @@ class LoopMechanism:
     def program(self, name: str, parts: Sequence[_Joined], form: type | None = None) -> LoopProgram:
         """Everything that was traced."""
         mech = self.mech
-        visits = []
-        seen = [0] * len(self.kinds)
-        for k, body in enumerate(mech.bodies):
-            if k == 0:
-                continue
+        visits, rows = [], [iter(kind.table) for kind in self.kinds]
+        for k, body in enumerate(mech.bodies[1:], 1):
             kind = self.kind_of[k]
             q, v = mech.q_slice(body.joint_name).start, mech.v_slice(body.joint_name).start
             where = {"q": q, "f_ext": 6 * (k - 1)}
             places = tuple(where.get(n, v) for n in self.arrays)
-            visits.append(Visit(kind, k, body.parent, places, self.kinds[kind].table[seen[kind]]))
-            seen[kind] += 1
+            visits.append(Visit(kind, k, body.parent, places, next(rows[kind])))
         results = tuple(
             (part.slot.number, k, i)
             for part in parts
@@ -316,78 +300,3 @@ class LoopMechanism:
             results,
             form,
         )
-
-
-class _Kind:
-    """Bodies with the same kind of joint, equally driven, and the numbers of each.
-
-    v: where one of them has its rates; held: whether no DoF before it is passive.
-    """
-
-    def __init__(self, example: Body, v: slice, held: bool) -> None:
-        self.example, self.v, self.held = example, v, held
-        self.table: list[tuple[float, ...]] = []
-
-
-def _marks(mech: Mechanism, active: Sequence[bool] | None) -> list[tuple[tuple[float, ...], bool]]:
-    """Which DoF of each body are driven, and whether all before it are; nothing if not told."""
-    if active is None:
-        return [((), False)] * len(mech.bodies)
-    mask = np.array(active, dtype=float)
-    return [(tuple(m), h) for m, h in zip(mech.rates(mask), mech.held_before(mask), strict=True)]
-
-
-def _kinds(
-    form: Lean, marks: list[tuple[tuple[float, ...], bool]]
-) -> tuple[list[_Kind], dict[int, int]]:
-    """The kinds of bodies of a lean mechanism, and the kind of each body."""
-    kinds: dict[Any, tuple[int, _Kind]] = {}
-    kind_of = {}
-    for k, body in enumerate(form.mechanism.bodies[1:], 1):
-        joint = _geometry(body.joint)
-        example = replace(body, joint=joint)
-        key = (TurnedRevolute if isinstance(joint, TurnedRevolute) else repr(joint), marks[k])
-        v = form.mechanism.v_slice(body.joint_name)
-        number, kind = kinds.setdefault(key, (len(kinds), _Kind(example, v, marks[k][1])))
-        kind_of[k] = number
-        kind.table.append(_numbers(body, form.frames[k].inv))
-    return [kind for _, kind in kinds.values()], kind_of
-
-
-def _geometry(joint: Joint) -> Joint:
-    """The joint without its limits and losses; every hinge as one that is counted from a zero."""
-    plain = {n: 0.0 for n in ("armature", "stiffness", "rest", "damping", "friction")}
-    endless = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
-    if isinstance(joint, Revolute) and joint.axis == (0.0, 0.0, 1.0):
-        return TurnedRevolute(zero=getattr(joint, "zero", 0.0))
-    return replace(joint, **plain, **endless)
-
-
-# where in the numbers of a body the pose of the original begins, and where the armature
-_FRAME, _ARMATURE = 23, 35
-
-
-def _numbers(body: Body, original: Transform) -> tuple[float, ...]:
-    """Placement, inertia, zero of a hinge, pose of the original body, armature."""
-    X, M = body.placement, body.inertia.spatial
-    J = M.J
-    lower = (J[0, 0], J[1, 0], J[1, 1], J[2, 0], J[2, 1], J[2, 2])
-    zero = getattr(body.joint, "zero", 0.0)
-    own = (*X.rotation.flat, *X.translation, M.mass, *M.h, *lower, zero)
-    values = (*own, *original.rotation.flat, *original.translation, *np.array(body.joint.armature))
-    return tuple(float(x) for x in values)
-
-
-class _Turned:
-    """A hinge about z with a zero that may be traced."""
-
-    nq = nv = 1
-
-    def __init__(self, zero: Any) -> None:
-        self.zero = zero
-
-    pose = TurnedRevolute.pose
-    turn = TurnedRevolute.turn
-    H = TurnedRevolute.H
-    H_rate = TurnedRevolute.H_rate
-    axis = (0.0, 0.0, 1.0)

@@ -18,7 +18,16 @@ import numpy as np
 from .mechanism import Mechanism
 from .spatial import SpatialInertia, Transform
 
-__all__ = ["PARAMETERS", "parameter_shape", "parameters", "with_parameters"]
+__all__ = [
+    "PARAMETERS",
+    "inertia_numbers",
+    "inertia_of",
+    "parameter_shape",
+    "parameters",
+    "pose_numbers",
+    "pose_of",
+    "with_parameters",
+]
 
 PARAMETERS = ("gravity", "inertia", "placement")
 
@@ -31,12 +40,12 @@ def parameter_shape(mech: Mechanism, name: str) -> tuple[int, ...]:
 
 def parameters(mech: Mechanism) -> dict[str, np.ndarray]:
     """All numbers of a mechanism."""
-    inertia, placement = [], []
-    for body in mech.bodies[1:]:
-        M, X = body.inertia.spatial, body.placement
-        inertia.append([M.mass, *M.h, *(M.J[i, j] for i, j in _LOWER)])
-        placement.append([*X.rotation.flat, *X.translation])
-    values = {"gravity": mech.gravity, "inertia": inertia, "placement": placement}
+    bodies = mech.bodies[1:]
+    values = {
+        "gravity": mech.gravity,
+        "inertia": [inertia_numbers(b.inertia.spatial) for b in bodies],
+        "placement": [pose_numbers(b.placement) for b in bodies],
+    }
     return {name: np.array(x).reshape(parameter_shape(mech, name)) for name, x in values.items()}
 
 
@@ -47,18 +56,30 @@ def with_parameters(
     bodies = list(mech.bodies)
     for k in range(1, len(bodies)):
         if inertia is not None:
-            bodies[k] = replace(bodies[k], inertia=_inertia(inertia[k - 1]))
+            bodies[k] = replace(bodies[k], inertia=inertia_of(inertia[k - 1]))
         if placement is not None:
-            row = np.asarray(placement[k - 1])
-            bodies[k] = replace(bodies[k], placement=Transform(row[:9].reshape(3, 3), row[9:]))
+            bodies[k] = replace(bodies[k], placement=pose_of(placement[k - 1]))
     pull = mech.gravity if gravity is None else tuple(gravity)
     return replace(mech, bodies=tuple(bodies), gravity=pull)
 
 
-_LOWER = ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2))
+def inertia_numbers(M: SpatialInertia) -> tuple[Any, ...]:
+    """m, h, and J row by row up to its diagonal: 10 numbers."""
+    return (M.mass, *M.h, *(M.J[i, j] for i in range(3) for j in range(i + 1)))
 
 
-def _inertia(row: Any) -> SpatialInertia:
-    mass, hx, hy, hz, xx, yx, yy, zx, zy, zz = row
+def inertia_of(numbers: Any) -> SpatialInertia:
+    """The inertia with these numbers."""
+    mass, hx, hy, hz, xx, yx, yy, zx, zy, zz = numbers
     J = np.array([[xx, yx, zx], [yx, yy, zy], [zx, zy, zz]])
     return SpatialInertia(mass, np.array([hx, hy, hz]), J)
+
+
+def pose_numbers(X: Transform) -> tuple[Any, ...]:
+    """R row by row, and p: 12 numbers."""
+    return (*X.rotation.flat, *X.translation)
+
+
+def pose_of(numbers: Any) -> Transform:
+    """The pose with these numbers."""
+    return Transform(np.array(numbers[:9]).reshape(3, 3), np.array(numbers[9:]))
