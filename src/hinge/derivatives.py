@@ -21,16 +21,9 @@ import numpy as np
 
 from .errors import ArgumentError
 from .runtime.kernel import Kernel
-from .trace.autodiff import (
-    Opened,
-    adjoints,
-    cut,
-    entries,
-    inputs,
-    jacobian_nodes,
-    opened,
-    tangents,
-)
+from .trace.arrays import cut, entries, inputs
+from .trace.autodiff import adjoints, jacobian_nodes, tangents
+from .trace.opened import Opened, opened
 from .trace.program import Program
 from .trace.scalar import Graph, Node
 

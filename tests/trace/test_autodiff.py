@@ -13,8 +13,9 @@ from hinge.derivatives import grad, hessian, jacobian, jvp, vjp
 from hinge.emit.interpret import interpret
 from hinge.errors import ArgumentError, TraceError
 from hinge.small import cos, sin, sqrt
-from hinge.trace.autodiff import RULES, adjoints, jacobian_nodes, substitute, tangents
+from hinge.trace.autodiff import RULES, adjoints, jacobian_nodes, tangents
 from hinge.trace.functions import less, maximum, minimum, where
+from hinge.trace.opened import substitute
 from hinge.trace.program import Program, trace
 from hinge.trace.scalar import ARITY, Graph, reachable
 from mechanisms import EPS, ROBOTS, assert_close, random_state

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..errors import ArgumentError
-from ..trace.program import Program, Shape
+from ..trace.arrays import Shape
+from ..trace.program import Program
 from ..trace.scalar import Node
 from ..trace.schedule import PIECE, Piece, pieces
 from .c_body import Body, Entry, Scalar

@@ -15,30 +15,15 @@ derivative 0, even where its own is infinite or undefined.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
 
-from ..errors import TraceError
 from .rewrite import fold
-from .scalar import Graph, Node, reachable
+from .scalar import Node, reachable
 
-__all__ = [
-    "RULES",
-    "Opened",
-    "adjoints",
-    "cut",
-    "entries",
-    "inputs",
-    "jacobian_nodes",
-    "opened",
-    "substitute",
-    "tangents",
-]
+__all__ = ["RULES", "adjoints", "jacobian_nodes", "tangents"]
 
-Shape = tuple[int, ...]
 # ∂n/∂a from n, or a number
 Rule = Callable[[Node], Node] | float
 # a node, and its arguments that depend on leaves, each with the rule of the derivative
@@ -128,17 +113,6 @@ def jacobian_nodes(values: Sequence[Node], leaves: Sequence[Node]) -> np.ndarray
     for i, j in np.ndindex(*out.shape):
         out[i, j] = _entry(sparse, *((values[i], j) if forward else (leaves[j], i)))
     return out
-
-
-def substitute(nodes: Sequence[Node], places: Mapping[Node, Node]) -> list[Node]:
-    """The nodes with others in the places of some, folded anew."""
-    new = {old.id: node for old, node in places.items()}
-    for node in reachable(nodes):
-        if node.id not in new:
-            args = tuple(new[a.id] for a in node.args)
-            same = all(a is b for a, b in zip(args, node.args, strict=True))
-            new[node.id] = node if same else node.graph.make(node.op, *args)
-    return [new[node.id] for node in nodes]
 
 
 def _steps(values: Iterable[Node], leaves: Iterable[Node]) -> list[Step]:
@@ -284,104 +258,3 @@ def _backward_count(steps: list[Step], values: Sequence[Node]) -> int:
             count += (old & mask).bit_count() + (0 if node.op in _FREE else mask.bit_count())
             masks[a.id] = old | mask
     return count
-
-
-# functions of arrays
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A function evaluated on new leaves in the places of some arguments.
-
-    New, so that what the function closes over, or has in another argument, is not moved along with
-    them, even if it is the same scalar.  form: the type that holds the results, None for one array.
-    """
-
-    shapes: list[Shape]
-    leaves: list[Node]
-    places: dict[Node, Node]
-    results: list[np.ndarray]
-    form: type | None
-
-    @property
-    def values(self) -> list[Node]:
-        """Every entry of the results."""
-        return entries(self.results)
-
-    @property
-    def described(self) -> str:
-        """The results in words."""
-        if self.form is None:
-            return f"an array of shape {self.results[0].shape}"
-        return f"a tuple of {len(self.results)}"
-
-    def closed(self, nodes: Iterable[Node]) -> list[Node]:
-        """The nodes with the arguments back in their places."""
-        return substitute(list(nodes), self.places)
-
-    def like_arguments(self, nodes: Iterable[Node]) -> list[np.ndarray]:
-        """One node for each leaf, as arrays of the shapes of the arguments."""
-        return cut(self.closed(nodes), self.shapes)
-
-    def blocks(self, row: np.ndarray) -> list[np.ndarray]:
-        """An array over (…, leaves) cut into one over (…, *shape) for each argument."""
-        ends = np.cumsum([prod(shape) for shape in self.shapes])[:-1]
-        parts = np.split(row, ends, axis=-1)
-        pairs = zip(parts, self.shapes, strict=True)
-        return [part.reshape(row.shape[:-1] + shape) for part, shape in pairs]
-
-
-def opened(
-    fn: Callable[..., Any],
-    graph: Graph,
-    arrays: Sequence[np.ndarray],
-    chosen: Sequence[int],
-    title: str = "function",
-) -> Opened:
-    """Evaluate fn in the graph, with new leaves for the chosen arguments."""
-    shapes = [arrays[i].shape for i in chosen]
-    fresh = [inputs(graph, shape) for shape in shapes]
-    leaves = entries(fresh)
-    places = (graph.lift(x) for x in entries(arrays[i] for i in chosen))
-    arguments = dict(enumerate(arrays)) | dict(zip(chosen, fresh, strict=True))
-    # a scalar comes as itself, not as an array of no dimensions
-    result = fn(*(a[()] for a in arguments.values()))
-    form = type(result) if isinstance(result, tuple) else None
-    parts = [_lifted(title, graph, part) for part in (result if form else (result,))]
-    return Opened(shapes, leaves, dict(zip(leaves, places, strict=True)), parts, form)
-
-
-def inputs(graph: Graph, shape: Shape) -> np.ndarray:
-    """An array of new inputs."""
-    return _array([graph.input() for _ in range(prod(shape))], shape)
-
-
-def entries(arrays: Iterable[np.ndarray]) -> list[Any]:
-    """What the arrays hold, one after the other."""
-    return [x for a in arrays for x in a.ravel()]
-
-
-def cut(nodes: Sequence[Node], shapes: Sequence[Shape]) -> list[np.ndarray]:
-    """The nodes as arrays of these shapes, one after the other."""
-    out, start = [], 0
-    for shape in shapes:
-        out.append(_array(nodes[start : start + prod(shape)], shape))
-        start += prod(shape)
-    return out
-
-
-def _array(nodes: Sequence[Node], shape: Shape) -> np.ndarray:
-    out = np.empty(len(nodes), dtype=object)
-    out[:] = nodes
-    return out.reshape(shape)
-
-
-def _lifted(title: str, graph: Graph, part: Any) -> np.ndarray:
-    a = np.asarray(part)
-    for x in a.ravel():
-        if not isinstance(x, (Node, int, float, np.integer, np.floating)):
-            raise TraceError(
-                f"{title}: the function returned a {type(x).__name__} among its results; expected "
-                f"numbers and traced scalars in arrays"
-            )
-    return _array([graph.lift(x) for x in a.ravel()], a.shape)

@@ -13,9 +13,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
+from .arrays import Shape
 from .operations import Operations
-from .program import Shape
 from .scalar import Node, reachable
 
 __all__ = ["Load", "LoopProgram", "Stage", "Step", "Store", "Visit", "pruned"]
@@ -100,14 +101,7 @@ class LoopProgram:
             for kind, step in enumerate(stage.steps):
                 for node in reachable(s.value for s in step.stores):
                     total[node.op] += kinds[kind]
-        rest = ("sqrt", "atan2", "abs", "min", "max", "less", "where")
-        return Operations(
-            total["mul"],
-            total["add"] + total["sub"],
-            total["div"],
-            max(total["sin"], total["cos"]),
-            sum(total[op] for op in rest),
-        )
+        return Operations.counted(total, max(total["sin"], total["cos"]))
 
     @cached_property
     def digest(self) -> str:
@@ -125,19 +119,12 @@ class LoopProgram:
     @property
     def input_sizes(self) -> list[int]:
         """How many numbers each argument has."""
-        return [_size(shape) for shape in self.inputs]
+        return [prod(shape) for shape in self.inputs]
 
     @property
     def output_sizes(self) -> list[int]:
         """How many numbers each result has."""
-        return [_size(shape) for shape in self.outputs]
-
-
-def _size(shape: Shape) -> int:
-    size = 1
-    for n in shape:
-        size *= n
-    return size
+        return [prod(shape) for shape in self.outputs]
 
 
 def pruned(stages: Sequence[Stage], results: Sequence[tuple[int, int, int]]) -> tuple[Stage, ...]:

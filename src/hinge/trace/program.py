@@ -7,17 +7,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from ..errors import TraceError
+from .arrays import Shape, entries, inputs, lifted
 from .operations import Operations
 from .scalar import Graph, Node, reachable
 
 __all__ = ["Program", "trace"]
-
-Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,14 +43,7 @@ class Program:
         """How many operations of each kind."""
         count = Counter(node.op for node in self.nodes)
         angles = {node.args[0].id for node in self.nodes if node.op in ("sin", "cos")}
-        rest = ("sqrt", "atan2", "abs", "min", "max", "less", "where")
-        return Operations(
-            count["mul"],
-            count["add"] + count["sub"],
-            count["div"],
-            len(angles),
-            sum(count[op] for op in rest),
-        )
+        return Operations.counted(count, len(angles))
 
     @cached_property
     def digest(self) -> str:
@@ -67,38 +59,22 @@ class Program:
     @property
     def input_sizes(self) -> list[int]:
         """How many numbers each argument has."""
-        return [int(np.prod(shape, dtype=int)) for shape in self.inputs]
+        return [prod(shape) for shape in self.inputs]
 
     @property
     def output_sizes(self) -> list[int]:
         """How many numbers each result has."""
-        return [int(np.prod(shape, dtype=int)) for shape in self.outputs]
+        return [prod(shape) for shape in self.outputs]
 
 
 def trace(fn: Callable[..., Any], shapes: Sequence[Shape], name: str = "kernel") -> Program:
     """Run fn once on arrays of traced scalars of the given shapes."""
     graph = Graph()
-    arguments = [_inputs(graph, shape) for shape in shapes]
+    arguments = [inputs(graph, shape) for shape in shapes]
     with np.errstate(all="ignore"):
         result = fn(*(a[()] for a in arguments))
     parts = result if isinstance(result, tuple) else (result,)
-    arrays = [np.asarray(part) for part in parts]
-    values = tuple(_value(graph, x, name) for a in arrays for x in a.ravel())
+    arrays = [lifted(name, graph, part) for part in parts]
     form = type(result) if isinstance(result, tuple) else None
-    return Program(name, tuple(shapes), tuple(a.shape for a in arrays), values, form)
-
-
-def _inputs(graph: Graph, shape: Shape) -> np.ndarray:
-    array = np.empty(shape, dtype=object)
-    for index in np.ndindex(*shape):
-        array[index] = graph.input()
-    return array
-
-
-def _value(graph: Graph, x: Any, name: str) -> Node:
-    if isinstance(x, (Node, int, float, np.integer, np.floating)):
-        return graph.lift(x)
-    raise TraceError(
-        f"{name} returned a {type(x).__name__} among its results; expected numbers and traced "
-        f"scalars in arrays"
-    )
+    outputs, values = tuple(a.shape for a in arrays), tuple(entries(arrays))
+    return Program(name, tuple(shapes), outputs, values, form)

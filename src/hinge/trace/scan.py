@@ -13,8 +13,9 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
+from .arrays import Shape
 from .operations import Operations
-from .program import Program, Shape
+from .program import Program
 
 __all__ = ["Scan"]
 
