@@ -14,6 +14,7 @@ import pytest
 import hinge
 from hinge.emit import llvm, llvm_stream
 from hinge.emit.interpret import interpret
+from hinge.emit.llvm_body import Flavor
 from hinge.runtime import kernel as kernel_module
 from hinge.runtime.kernel import Kernel
 from hinge.runtime.target import Target, host
@@ -322,5 +323,5 @@ def test_large_programs_have_no_code_for_single_calls(monkeypatch):
 
 def test_lanes_fill_a_vector():
     assert Target("x", "", 512).lanes("double") == 8 and Target("x", "", 256).lanes("float") == 8
-    assert "<8 x double>" in llvm.module_text(EVERY, 8)
-    assert "<4 x float>" in llvm.module_text(EVERY, 4, "float")
+    assert "<8 x double>" in llvm.module_text(EVERY, Flavor(8))
+    assert "<4 x float>" in llvm.module_text(EVERY, Flavor(4, "float"))

@@ -513,6 +513,19 @@ def test_a_strict_kernel_spoils_a_bad_sample_alone(bad, dtype):
     assert told(np.ones(2, dtype), np.ones(2, dtype))[1] == 3
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_large_numbers_are_finite_though_their_sum_is_not(dtype):
+    huge = np.finfo(dtype).max
+    kernel = Kernel(trace(lambda x: (x, -x), [(3,)]), dtype=dtype, strict=True)
+    x = np.ones((20, 3), dtype)
+    x[4] = huge
+    for part in kernel(x):
+        assert np.array_equal(np.abs(part), x)
+    x[5, 2] = np.nan
+    for part in kernel(x):
+        assert np.isnan(part[5]).all() and np.array_equal(np.abs(part[4]), x[4])
+
+
 def test_other_kernels_leave_numbers_alone():
     x = np.array([[1.0, np.inf], [np.nan, 2.0]])
     assert np.array_equal(TWICE(x), 2 * x, equal_nan=True)

@@ -6,6 +6,7 @@ zeros, other constants and repeated values cost nothing to compute or to compile
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ..trace.loop import LoopProgram
@@ -39,19 +40,13 @@ attributes #1 = { nounwind }
 """
 
 
-def module_text(
-    program: Program | LoopProgram | Scan,
-    lanes: int,
-    scalar: str = "double",
-    strict: bool = False,
-    fused: bool = False,
-) -> str:
+def module_text(program: Program | LoopProgram | Scan, wide: Flavor, strict: bool = False) -> str:
     """The module: `run` for batches, `one` and `many` for calls from Python; a scan has only `run`.
 
     strict: a sample with an argument or a result that is not finite gets NaN in all of its results,
-    and a single call with one is handed on.  fused: the CPU has a·b + c as one operation.
+    and a single call with one is handed on.  wide: what one value of many samples is.
     """
-    wide, one = Flavor(lanes, scalar, fused), Flavor(1, scalar, fused)
+    one = replace(wide, lanes=1)
     if isinstance(program, Scan):
         layout, names, parts = scan_parts(program, wide, strict)
         return "\n".join([_HEADER, _index(layout), _all_bodies(layout, wide, names), *parts])
@@ -152,7 +147,7 @@ done:
 def _tile_steps(layout: Layout, f: Flavor) -> tuple[list[str], list[str], list[str]]:
     """Lines before the loop, and in it before and after the bodies."""
     program = layout.program
-    head, packs, unpacks, offset, entry, gathered = [], [], [], 0, 0, f.word(0)
+    head, packs, unpacks, offset, entry, added = [], [], [], 0, 0, f.const(0.0)
     for i, size in enumerate(program.input_sizes + program.output_sizes):
         head.append(f"  %pa{i} = getelementptr ptr, ptr %arrays, i64 {i}")
         head.append(f"  %a{i} = load ptr, ptr %pa{i}")
@@ -161,31 +156,43 @@ def _tile_steps(layout: Layout, f: Flavor) -> tuple[list[str], list[str], list[s
         rows = f"(ptr %a{i}, i64 %s{i}, i64 %b, i64 %end"
         if i < len(program.inputs):
             head.append(f"  %in{i} = getelementptr i8, ptr %scratch, i64 {offset * f.bytes}")
-            call = f"@pack_{f.name}{rows}, ptr %in{i}, i64 {size}, {f.bits} {gathered})"
-            packs.append(f"  %gathered{i} = call {f.bits} {call}")
+            call = f"@pack_{f.name}{rows}, ptr %in{i}, i64 {size}, {f.type} {added})"
+            packs.append(f"  %sum{i} = call {f.type} {call}")
             offset += size
         else:
             index = f"ptr getelementptr (i32, ptr @index, i64 {entry})"
-            call = f"@unpack_{f.name}{rows}, ptr %out, i64 {size}, {index}, {f.bits} {gathered})"
-            unpacks.append(f"  %gathered{i} = call {f.bits} {call}")
+            call = f"@unpack_{f.name}{rows}, ptr %out, i64 {size}, {index}, {f.type} {added})"
+            unpacks.append(f"  %sum{i} = call {f.type} {call}")
             entry += size
-        gathered = f"%gathered{i}"
+        added = f"%sum{i}"
     head.append(f"  %out = getelementptr i8, ptr %scratch, i64 {offset * f.bytes}")
     head.append(f"  %ws = getelementptr i8, ptr %scratch, i64 {(offset + layout.size) * f.bytes}")
     return head + constants(layout, f, "const"), packs, unpacks
 
 
 def _spoiling(layout: Layout, f: Flavor, unpacks: list[str]) -> list[str]:
-    """Should a sample have a number that is not finite: all its results NaN, written again."""
+    """Should a sample have a number that is not finite: all its results NaN, written again.
+
+    A sum that is not finite only makes suspicious: it may have overflowed.
+    """
     arrays = len(layout.program.inputs) + len(layout.program.outputs)
-    total = f"%gathered{arrays - 1}" if arrays else f.word(0)
-    lines = [
-        f"  %bad = call i1 @spoilt_{f.name}({f.bits} {total})",
-        "  br i1 %bad, label %spoil, label %on, !prof !0",
+    total = f"%sum{arrays - 1}" if arrays else f.const(0.0)
+    given, gather = sum(layout.program.input_sizes), f"call {f.bits} @gather_{f.name}"
+    return [
+        f"  %zero = fsub {f.type} {total}, {total}",
+        f"  %bits = bitcast {f.type} %zero to {f.bits}",
+        f"  %doubt = call i1 @spoilt_{f.name}({f.bits} %bits)",
+        "  br i1 %doubt, label %look, label %on, !prof !0",
+        "look:",
+        f"  %told = {gather}(ptr %scratch, i64 {given}, {f.bits} {f.word(0)})",
+        f"  %all = {gather}(ptr %out, i64 {layout.varying}, {f.bits} %told)",
+        f"  %bad = call i1 @spoilt_{f.name}({f.bits} %all)",
+        "  br i1 %bad, label %spoil, label %on",
         "spoil:",
-        f"  %nan = bitcast {f.bits} {total} to {f.type}",
+        f"  %nan = bitcast {f.bits} %all to {f.type}",
         f"  call void @add_{f.name}(ptr %out, i64 {layout.varying}, {f.type} %nan)",
         *constants(layout, f, "spoilt", "%nan"),
+        *(line.replace("%sum", "%anew", 1) for line in unpacks),
+        *constants(layout, f, "again"),
+        "  br label %on",
     ]
-    lines += [line.replace("%gathered", "%again_gathered", 1) for line in unpacks]
-    return [*lines, *constants(layout, f, "again"), "  br label %on"]

@@ -9,29 +9,37 @@ from __future__ import annotations
 
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..trace.program import Program
+from ..trace.registers import Step, step_plan
 from ..trace.scalar import Node, reachable
-from ..trace.schedule import Piece, first_angles, pieces
+from ..trace.schedule import PIECE, first_angles, ordered
 from .layout import Layout
 from .llvm_math import sincos_text
 
 __all__ = ["Body", "Flavor", "bodies", "constants", "number_text", "parameters"]
+
+# registers for what a single operation needs besides
+_SPARE = 2
 
 _BINARY = {"add": "fadd contract", "sub": "fsub contract", "mul": "fmul contract", "div": "fdiv"}
 
 
 @dataclass(frozen=True)
 class Flavor:
-    """What one value is: so many lanes of double or float; fused: a·b + c is one operation."""
+    """What one value is: so many lanes of double or float.
+
+    fused: a·b + c is one operation; registers: how many values the CPU holds.
+    """
 
     lanes: int
     scalar: str = "double"
     fused: bool = False
+    registers: int = 16
 
     @property
     def type(self) -> str:
@@ -99,21 +107,18 @@ def bodies(layout: Layout, flavor: Flavor, wide: Flavor) -> tuple[str, list[str]
         for node in program.nodes
         if node.op in ("sin", "cos") and node.args[0].id in place
     }
-    cuts, slots = pieces(program.values, ready=ready, slots=2 * room)
+    order, held = ordered(program.values, ready), flavor.registers - _SPARE
+    plan = step_plan(order, layout.place, ready, 2 * room, held, PIECE)
     names, texts = [], []
     if angles:
         names.append(f"first_{flavor.name}")
         call = f"  call void @angles_{wide.name}(ptr %ws, i64 {vectors})"
-        texts.append(
-            PieceBody(layout, flavor, _NOTHING, {}).angles_text(names[0], angles, room, call)
-        )
-    for i, piece in enumerate(cuts or [_NOTHING]):
+        texts.append(PieceBody(layout, flavor, [], {}).angles_text(names[0], angles, room, call))
+    for i, steps in enumerate(plan.pieces or [[]]):
         names.append(f"body{i}_{flavor.name}")
-        texts.append(PieceBody(layout, flavor, piece, ready).text(names[-1], i == 0))
-    return "\n".join(texts), names, slots
-
-
-_NOTHING = Piece((), {}, {})
+        made = [n for n in layout.values if n.op == "input" or n.id in ready] if i == 0 else []
+        texts.append(PieceBody(layout, flavor, steps, plan.slot).text(names[-1], made))
+    return "\n".join(texts), names, plan.slots
 
 
 def parameters(program: Program) -> str:
@@ -239,31 +244,30 @@ class Body(ABC):
 
 
 class PieceBody(Body):
-    """The text of one piece, line by line; ready: slots of the sines and cosines made before."""
+    """The text of one piece, line by line; slot: where values wait in the workspace."""
 
     def __init__(
-        self, layout: Layout, flavor: Flavor, piece: Piece, ready: Mapping[int, int]
+        self, layout: Layout, flavor: Flavor, steps: Sequence[Step], slot: Mapping[int, int]
     ) -> None:
-        self.layout, self.flavor, self.piece, self.ready = layout, flavor, piece, ready
+        self.layout, self.flavor, self.steps, self.slot = layout, flavor, steps, slot
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
         self.fresh = 0
         self.where = _addresses(layout.program.input_sizes)
-        self.angles = self.angles_of(piece.nodes)
+        self.angles = self.angles_of(step.node for step in steps)
 
-    def text(self, name: str, first: bool) -> str:
-        """The function of that name."""
-        for node in self.piece.nodes:
+    def text(self, name: str, made: Iterable[Node]) -> str:
+        """The function of that name; made: results that are there already."""
+        for node, gone in self.steps:
             self.operation(node)
-            if node.id in self.piece.stores:
-                self.store(node, "%ws", self.piece.stores[node.id])
+            if node.id in self.slot:
+                self.store(node, "%ws", self.slot[node.id])
             if node.id in self.layout.place:
                 self.store(node, "%out", self.layout.place[node.id])
-        if first:
-            # what is a result as it is belongs to no piece
-            for i, node in enumerate(self.layout.values):
-                if node.op == "input" or node.id in self.ready:
-                    self.store(node, "%out", i)
+            for id in gone:
+                self.names.pop(id, None)
+        for node in made:
+            self.store(node, "%out", self.layout.place[node.id])
         return self.function(name)
 
     def angles_text(self, name: str, angles: list[Node], room: int, call: str) -> str:
@@ -283,10 +287,11 @@ class PieceBody(Body):
         return f"define internal void @{name}({signature}) #0 {{\nentry:\n{body}\n  ret void\n}}\n"
 
     def fetch(self, node: Node) -> str:
-        """Load an input from its argument, what was made before from its slot."""
-        slot = self.piece.loads.get(node.id, self.ready.get(node.id))
-        if slot is not None:
-            return self.load("%ws", slot)
+        """Load an input from its argument, what was made before from where it was stored."""
+        if node.id in self.slot:
+            return self.load("%ws", self.slot[node.id])
+        if node.op != "input":
+            return self.load("%out", self.layout.place[node.id])
         array, index = self.where[node.value]
         return self.load(f"%in{array}", index)
 

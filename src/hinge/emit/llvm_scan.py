@@ -37,19 +37,19 @@ def _table(scan: Scan, f: Flavor) -> str:
 
 
 def _rows_alone(f: Flavor) -> str:
-    """`pack` and `unpack` of one sample; what they gather is not used here."""
+    """`pack` and `unpack` of one sample; the sum is not used here."""
     head = "ptr %base, i64 %stride, i64 %b, i64 %end, ptr %tile, i64 %n"
     lines = [
-        f"define internal {f.bits} @pack_{f.name}({head}, {f.bits} %start) #1 {{",
+        f"define internal {f.type} @pack_{f.name}({head}, {f.type} %sum) #1 {{",
         "  %o = mul i64 %b, %stride",
         "  %row = getelementptr i8, ptr %base, i64 %o",
         f"  call void @splat_{f.name}(ptr %row, ptr %tile, i64 %n)",
-        f"  ret {f.bits} %start\n}}",
-        f"define internal {f.bits} @unpack_{f.name}({head}, ptr %index, {f.bits} %start) #1 {{",
+        f"  ret {f.type} %sum\n}}",
+        f"define internal {f.type} @unpack_{f.name}({head}, ptr %index, {f.type} %sum) #1 {{",
         "  %o = mul i64 %b, %stride",
         "  %row = getelementptr i8, ptr %base, i64 %o",
         f"  call void @take_{f.name}(ptr %tile, ptr %index, ptr %row, i64 %n)",
-        f"  ret {f.bits} %start\n}}",
+        f"  ret {f.type} %sum\n}}",
     ]
     return "\n".join(lines)
 
@@ -87,7 +87,7 @@ one:
   call void @splat_{f.name}(ptr %a, ptr %to, i64 %n)
   ret void
 many:
-  %packed = call {f.bits} @pack_{f.name}({rows}, {f.bits} {f.word(0)})
+  %packed = call {t} @pack_{f.name}({rows}, {t} {f.const(0.0)})
   ret void
 }}"""
     return (
@@ -302,5 +302,5 @@ next:
         """A result of the tile into rows of an array."""
         f, size = self.f, self.scan.step.output_sizes[result]
         rows = f"ptr {base}, i64 %s{array}, i64 %b, i64 %end, ptr %out, i64 {size}"
-        given = f"{rows}, {self.entries[result]}, {f.bits} {f.word(0)}"
-        return f"  %unpacked{array} = call {f.bits} @unpack_{f.name}({given})"
+        given = f"{rows}, {self.entries[result]}, {f.type} {f.const(0.0)}"
+        return f"  %unpacked{array} = call {f.type} @unpack_{f.name}({given})"

@@ -39,22 +39,22 @@ def streams(layout: Layout, f: Flavor, result: int) -> str:
 
 def _stream(f: Flavor) -> str:
     """Up to the next line by plain stores, then lines."""
-    word, bits = f.bytes // f.lanes, f.bits
+    word, t = f.bytes // f.lanes, f.type
     rows = "ptr %base, i64 %stride, i64 %b, i64 %end, ptr %tile, i64 %n, ptr %index"
     rest = "ptr %base_, i64 %stride, i64 %b, i64 %end, ptr %tile, i64 %n_, ptr %index_"
-    return f"""define internal {bits} @stream_{f.name}({rows}, {bits} %start) #1 {{
+    return f"""define internal {t} @stream_{f.name}({rows}, {t} %sum) #1 {{
   %o = mul i64 %b, %stride
   %row = getelementptr i8, ptr %base, i64 %o
   %place = ptrtoint ptr %row to i64
   %away = sub i64 0, %place
   %bytes = and i64 %away, {_LINE - 1}
   %h = udiv i64 %bytes, {word}
-  %s = call {bits} @unpack_{f.name}({rows.replace("i64 %n", "i64 %h")}, {bits} %start)
+  %head = call {t} @unpack_{f.name}({rows.replace("i64 %n", "i64 %h")}, {t} %sum)
   %base_ = getelementptr i8, ptr %base, i64 %bytes
   %n_ = sub i64 %n, %h
   %index_ = getelementptr i32, ptr %index, i64 %h
-  %t = call {bits} @lines_{f.name}({rest}, {bits} %s)
-  ret {bits} %t
+  %all = call {t} @lines_{f.name}({rest}, {t} %head)
+  ret {t} %all
 }}"""
 
 

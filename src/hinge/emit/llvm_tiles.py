@@ -15,7 +15,7 @@ __all__ = ["finite", "finite_sum", "row_sums", "sums", "tiles", "unpack"]
 def tiles(f: Flavor) -> str:
     """`pack`, `unpack` and the transposition they share.
 
-    Both also gather the bits of x − x over all that passes: 0 only where all is finite.
+    Both also add up all that passes, in any order: if the sum is finite, so is everything.
     """
     return "\n".join([_pack(f), unpack(f), _transpose(f)])
 
@@ -135,18 +135,6 @@ def _mask(f: Flavor) -> str:
   %mask = icmp slt <{n} x i64> <{steps}>, %rs"""
 
 
-def _gathered(f: Flavor, start: str, source: str, target: str) -> list[str]:
-    """Lines that add the bits of x − x of a block of vectors to those gathered so far."""
-    lines = []
-    for k in range(f.lanes):
-        lines.append(f"  %{target}_z{k} = fsub {f.type} %{source}{k}, %{source}{k}")
-        lines.append(f"  %{target}_b{k} = bitcast {f.type} %{target}_z{k} to {f.bits}")
-        name = f"%{target}" if k == f.lanes - 1 else f"%{target}_s{k}"
-        lines.append(f"  {name} = or {f.bits} {start}, %{target}_b{k}")
-        start = name
-    return lines
-
-
 def _rows(f: Flavor) -> str:
     """The address of every sample of a tile, those past the end clamped to the last."""
     lines = ["  %last = sub i64 %end, 1"]
@@ -162,9 +150,8 @@ def _pack(f: Flavor) -> str:
     """Rows of n entries into n vectors over the samples: full blocks, then a masked one."""
     n, t, word = f.lanes, f.type, f.bytes // f.lanes
     full = [f"  %p{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
-    full += [f"  %r{l} = load {t}, ptr %p{l}, align {word}" for l in range(n)]
-    full += _call_transpose(f, "r", "t")
-    full += _gathered(f, "%s", "t", "sn")
+    full += [line for l in range(n) for line in _halves_at(f, f"%p{l}", f"r{l}", word)]
+    full += _call_transpose(f, "r", "t") + _added(f, "t", "sn")
     for k in range(n):
         full.append(f"  %q{k} = getelementptr {t}, ptr %tile0, i64 {k}")
         full.append(f"  store {t} %t{k}, ptr %q{k}, align {f.bytes}")
@@ -174,14 +161,14 @@ def _pack(f: Flavor) -> str:
         f"  %mr{l} = {call} %mp{l}, i32 {word}, {f.truth} %mask, {t} zeroinitializer)"
         for l in range(n)
     ]
-    masked += _call_transpose(f, "mr", "mt") + _gathered(f, "%s", "mt", "sm")
-    blocks = []
+    masked += [line for l in range(n) for line in _halves_of(f, f"mr{l}")]
+    masked += _call_transpose(f, "mr", "mt") + _added(f, "mt", "sm")
     for k in range(n):
-        blocks.append(f"  %left{k} = icmp slt i64 {k}, %rest")
-        blocks.append(f"  br i1 %left{k}, label %put{k}, label %leave\nput{k}:")
-        blocks.append(f"  %mq{k} = getelementptr {t}, ptr %tile0, i64 {k}")
-        blocks.append(f"  store {t} %mt{k}, ptr %mq{k}, align {f.bytes}")
-    return _loop(f, "pack", full, [*masked, *blocks])
+        masked.append(f"  %left{k} = icmp slt i64 {k}, %rest")
+        masked.append(f"  br i1 %left{k}, label %put{k}, label %leave\nput{k}:")
+        masked.append(f"  %mq{k} = getelementptr {t}, ptr %tile0, i64 {k}")
+        masked.append(f"  store {t} %mt{k}, ptr %mq{k}, align {f.bytes}")
+    return _loop(f, "pack", full, masked)
 
 
 def unpack(f: Flavor, name: str = "unpack", past: str = "") -> str:
@@ -193,7 +180,7 @@ def unpack(f: Flavor, name: str = "unpack", past: str = "") -> str:
     full = []
     for k in range(n):
         full += _indexed(f, k, f"%jk{k}", "", [f"  %jk{k} = add i64 %j, {k}"])
-    full += _call_transpose(f, "t", "r") + _gathered(f, "%s", "t", "sn")
+    full += _call_transpose(f, "t", "r") + _added(f, "r", "sn")
     full += [f"  %p{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
     full += [f"  store {t} %r{l}, ptr %p{l}, {past or f'align {word}'}" for l in range(n)]
     masked = []
@@ -203,7 +190,7 @@ def unpack(f: Flavor, name: str = "unpack", past: str = "") -> str:
         choose.append(f"  %k{k} = select i1 %left{k}, i64 {k}, i64 0")
         choose.append(f"  %mjk{k} = add i64 %j, %k{k}")
         masked += _indexed(f, k, f"%mjk{k}", "m", choose)
-    masked += _call_transpose(f, "mt", "mr") + _gathered(f, "%s", "mt", "sm")
+    masked += _call_transpose(f, "mt", "mr") + _added(f, "mr", "sm")
     masked += [f"  %mp{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
     call = f"call void @llvm.masked.store.{f.suffix}.p0({t}"
     masked += [f"  {call} %mr{l}, ptr %mp{l}, i32 {word}, {f.truth} %mask)" for l in range(n)]
@@ -218,22 +205,22 @@ def _indexed(f: Flavor, k: int, entry: str, prefix: str, before: list[str]) -> l
         f"  %{prefix}i{k}_ = load i32, ptr %{prefix}n{k}",
         f"  %{prefix}w{k} = zext i32 %{prefix}i{k}_ to i64",
         f"  %{prefix}q{k} = getelementptr {f.type}, ptr %tile, i64 %{prefix}w{k}",
-        f"  %{prefix}t{k} = load {f.type}, ptr %{prefix}q{k}, align {f.bytes}",
+        *_halves_at(f, f"%{prefix}q{k}", f"{prefix}t{k}", f.bytes // 2),
     ]
 
 
 def _loop(f: Flavor, name: str, full: list[str], masked: list[str], extra: str = "") -> str:
     """A function over blocks of entries: whole ones in a loop, then the rest under a mask."""
-    n, newline, bits = f.lanes, "\n", f.bits
+    n, newline, t = f.lanes, "\n", f.type
     signature = "ptr %base, i64 %stride, i64 %b, i64 %end, ptr noalias %tile, i64 %n" + extra
-    return f"""define internal {bits} @{name}_{f.name}({signature}, {bits} %start) noinline #1 {{
+    return f"""define internal {t} @{name}_{f.name}({signature}, {t} %start) noinline #1 {{
 entry:
 {_rows(f)}
   br label %head
 head:
   %j = phi i64 [ 0, %entry ], [ %jn, %full ]
-  %s = phi {bits} [ %start, %entry ], [ %sn, %full ]
-  %tile0 = getelementptr {f.type}, ptr %tile, i64 %j
+  %s = phi {t} [ %start, %entry ], [ %sn, %full ]
+  %tile0 = getelementptr {t}, ptr %tile, i64 %j
   %jn = add i64 %j, {n}
   %whole = icmp sle i64 %jn, %n
   br i1 %whole, label %full, label %part
@@ -249,17 +236,52 @@ mask_it:
 {newline.join(masked)}
   br label %leave
 leave:
-  ret {bits} %sm
+  ret {t} %sm
 done:
-  ret {bits} %s
+  ret {t} %s
 }}
 """
 
 
+def _added(f: Flavor, source: str, target: str) -> list[str]:
+    """Lines that add the vectors of a block to the sum so far, in pairs."""
+    names, lines = [f"%{source}{k}" for k in range(f.lanes)], []
+    while len(names) > 1:
+        pairs = list(zip(names[::2], names[1::2], strict=True))
+        names = [f"%{target}_{len(pairs)}_{i}" for i in range(len(pairs))]
+        lines += [f"  {x} = fadd {f.type} {a}, {b}" for x, (a, b) in zip(names, pairs, strict=True)]
+    return [*lines, f"  %{target} = fadd {f.type} %s, {names[0]}"]
+
+
+def _half(f: Flavor) -> str:
+    return f"<{f.lanes // 2} x {f.scalar}>"
+
+
+def _halves_at(f: Flavor, where: str, name: str, align: int) -> list[str]:
+    """Lines that load the halves of a vector."""
+    load = f"load {_half(f)}, ptr"
+    return [
+        f"  %{name}_low = {load} {where}, align {align}",
+        f"  %{name}_at = getelementptr i8, ptr {where}, i64 {f.bytes // 2}",
+        f"  %{name}_high = {load} %{name}_at, align {align}",
+    ]
+
+
+def _halves_of(f: Flavor, name: str) -> list[str]:
+    """Lines that take the halves of a vector."""
+    h, lines = f.lanes // 2, []
+    for part, first in (("low", 0), ("high", h)):
+        mask = ", ".join(f"i32 {c}" for c in range(first, first + h))
+        pick = f"shufflevector {f.type} %{name}, {f.type} poison, <{h} x i32> <{mask}>"
+        lines.append(f"  %{name}_{part} = {pick}")
+    return lines
+
+
 def _call_transpose(f: Flavor, source: str, target: str) -> list[str]:
-    """Lines that name the columns of a block whose rows have names."""
+    """Lines that name the columns of a block, the halves of whose rows have names."""
     struct = f"{{ {', '.join([f.type] * f.lanes)} }}"
-    rows = ", ".join(f"{f.type} %{source}{i}" for i in range(f.lanes))
+    halves = (f"%{source}{i}_{part}" for i in range(f.lanes) for part in ("low", "high"))
+    rows = ", ".join(f"{_half(f)} {half}" for half in halves)
     lines = [f"  %{target}_all = call {struct} @transpose_{f.name}({rows})"]
     return lines + [
         f"  %{target}{k} = extractvalue {struct} %{target}_all, {k}" for k in range(f.lanes)
@@ -267,12 +289,21 @@ def _call_transpose(f: Flavor, source: str, target: str) -> list[str]:
 
 
 def _transpose(f: Flavor) -> str:
-    """Butterflies: at each level, halves of pairs of rows are exchanged."""
-    n, t = f.lanes, f.type
+    """Butterflies: at each level, halves of pairs of rows are exchanged.
+
+    First come the largest halves, which are loaded to where they belong: no exchange is needed.
+    """
+    n, t, half = f.lanes, f.type, f.lanes // 2
     struct = f"{{ {', '.join([t] * n)} }}"
-    lines, names = [], [f"%x{i}" for i in range(n)]
-    half = 1
-    while half < n:
+    lines, names = [], [""] * n
+    for i in range(n):
+        part, low = ("low", i) if i < half else ("high", i - half)
+        pair = f"{_half(f)} %x{low}_{part}, {_half(f)} %x{low + half}_{part}"
+        mask = ", ".join(f"i32 {c}" for c in range(n))
+        lines.append(f"  %s{half}_{i} = shufflevector {pair}, <{n} x i32> <{mask}>")
+        names[i] = f"%s{half}_{i}"
+    while half > 1:
+        half //= 2
         new = list(names)
         for i in range(n):
             if i & half:
@@ -287,12 +318,11 @@ def _transpose(f: Flavor) -> str:
                 lines.append(f"  {name} = shufflevector {pair}, <{n} x i32> <{mask}>")
                 new[row] = name
         names = new
-        half *= 2
     value = "poison"
     for k, name in enumerate(names):
         lines.append(f"  %z{k} = insertvalue {struct} {value}, {t} {name}, {k}")
         value = f"%z{k}"
-    rows = ", ".join(f"{t} %x{i}" for i in range(n))
+    rows = ", ".join(f"{_half(f)} %x{i}_{part}" for i in range(n) for part in ("low", "high"))
     body = "\n".join(lines)
     masked = f"""declare {t} @llvm.masked.load.{f.suffix}.p0(ptr, i32, {f.truth}, {t})
 declare void @llvm.masked.store.{f.suffix}.p0({t}, ptr, i32, {f.truth})

@@ -61,7 +61,7 @@ def build(
     """Compile, and keep the result."""
     from ..emit.llvm import module_text
 
-    text = module_text(program, target.lanes(scalar), scalar, strict, target.fused)
+    text = module_text(program, target.flavor(scalar), strict)
     several = program.form is not None
     code = compile_text(text, target)
     artifact = Artifact(program.inputs, program.outputs, several, program.ops, code)

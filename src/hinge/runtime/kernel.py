@@ -98,8 +98,7 @@ class Kernel:
         if kind == "llvm":
             from ..emit.llvm import module_text
 
-            lanes, fused = self.target.lanes(self._scalar), self.target.fused
-            return module_text(self.program, lanes, self._scalar, self._strict, fused)
+            return module_text(self.program, self.target.flavor(self._scalar), self._strict)
         if kind == "c":
             from ..emit.c import c_source
             from ..trace.program import Program

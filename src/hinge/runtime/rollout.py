@@ -74,9 +74,7 @@ class Rollout:
         """The code as LLVM text."""
         from ..emit.llvm import module_text
 
-        scalar = _SCALARS[self.dtype]
-        lanes, fused = self.target.lanes(scalar), self.target.fused
-        return module_text(self.scan, lanes, scalar, self._strict, fused)
+        return module_text(self.scan, self.target.flavor(_SCALARS[self.dtype]), self._strict)
 
     def __call__(self, *arrays: Any, steps: int | None = None, every: int = 1) -> Any:
         """Run; steps: how many, if there are no inputs to tell."""

@@ -6,7 +6,10 @@ import os
 import platform
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ..emit.llvm_body import Flavor
 
 __all__ = ["Target", "host", "llvm_version"]
 
@@ -26,10 +29,17 @@ class Target(NamedTuple):
         """How many numbers are worked on at once."""
         return self.vector_bits // (64 if scalar == "double" else 32)
 
-    @property
-    def fused(self) -> bool:
-        """Whether it multiplies and adds in one operation."""
-        return "+fma" in self.features.split(",") or platform.machine() in ("aarch64", "arm64")
+    def flavor(self, scalar: str) -> Flavor:
+        """What one value of compiled code is on it."""
+        from ..emit.llvm_body import Flavor
+
+        fused = "+fma" in self.features.split(",") or _is_arm()
+        registers = 32 if self.vector_bits == 512 or _is_arm() else 16
+        return Flavor(self.lanes(scalar), scalar, fused, registers)
+
+
+def _is_arm() -> bool:
+    return platform.machine() in ("aarch64", "arm64")
 
 
 @lru_cache(maxsize=1)

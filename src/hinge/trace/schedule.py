@@ -71,14 +71,9 @@ def depth_first(values: Iterable[Node], ready: Iterable[int] = ()) -> list[Node]
     return [node for node in order if node.op not in ("const", "input")]
 
 
-def pieces(
-    values: tuple[Node, ...], size: int = PIECE, ready: Iterable[int] = (), slots: int = 0
-) -> tuple[list[Piece], int]:
-    """The operations in pieces, and how many slots the workspace has.
-
-    ready: what is there already, in the first so many slots.
-    """
-    order = ordered(values, ready)
+def pieces(values: tuple[Node, ...], size: int = PIECE) -> tuple[list[Piece], int]:
+    """The operations in pieces, and how many slots the workspace has."""
+    order = ordered(values)
     # as many pieces as need be, all of one size
     step = max(1, -(-len(order) // -(-len(order) // size or 1)))
     cuts = [order[i : i + step] for i in range(0, len(order), step)]
@@ -90,7 +85,7 @@ def pieces(
                 if a.id in home:
                     last[a.id] = i
     # outputs are written by the piece that makes them
-    out, free, slot_of = [], [], {}
+    out, free, slot_of, slots = [], [], {}, 0
     for i, cut in enumerate(cuts):
         used = {a.id for node in cut for a in node.args if home.get(a.id, i) < i}
         loads = {id: slot_of[id] for id in used}

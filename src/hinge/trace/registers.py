@@ -1,0 +1,148 @@
+"""Which values wait in memory, when a program has more of them than the CPU has registers.
+
+The order of the operations is known, and with it the next use of every value: when the registers
+are full, the value leaves that is needed last (Belady's rule).  It has been stored when it was
+made, and is fetched again when it is needed.  A product that is used by one sum alone is made just
+before it, since the two are one operation, and needs no register of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from .scalar import Node
+
+__all__ = ["Step", "StepPlan", "step_plan"]
+
+_NEVER = 1 << 60
+
+
+class Step(NamedTuple):
+    """An operation, and the values that are in no register any more after it."""
+
+    node: Node
+    gone: tuple[int, ...]
+
+
+class StepPlan(NamedTuple):
+    """All operations, cut into pieces between which no value stays in a register.
+
+    slot: where in the workspace the values are that wait there; slots: how many places it has.
+    """
+
+    pieces: list[list[Step]]
+    slot: dict[int, int]
+    slots: int
+
+
+def step_plan(
+    order: Sequence[Node],
+    results: Collection[int],
+    ready: Mapping[int, int],
+    slots: int,
+    registers: int,
+    size: int,
+) -> StepPlan:
+    """The plan of operations in an order, in pieces of at most `size` or so.
+
+    results: values that are stored elsewhere as soon as they are made, and can be fetched there.
+    ready: what is in the first so many slots already.
+    """
+    melted = _melted(order, results)
+    kept = [node for node in order if node.id not in melted]
+    needs = [_operands(node, melted) for node in kept]
+    step = max(1, -(-len(kept) // (-(-len(kept) // size) or 1)))
+    machine = _Registers(registers, needs)
+    pieces: list[list[Step]] = []
+    for i, node in enumerate(kept):
+        if i % step == 0:
+            pieces.append([])
+        products = [a for a in node.args if a.id in melted]
+        gone = machine.step(i, node.id, last=(i + 1) % step == 0) + [a.id for a in products]
+        pieces[-1] += [*(Step(a, ()) for a in products), Step(node, tuple(gone))]
+    slot, slots = _slots(kept, needs, machine.left - set(results) - set(ready), slots)
+    return StepPlan(pieces, {**ready, **slot}, slots)
+
+
+def _melted(order: Iterable[Node], results: Collection[int]) -> set[int]:
+    """Products that become one operation with the only sum that uses them, one for each sum."""
+    order = list(order)
+    uses = Counter(a.id for node in order for a in node.args)
+    melted = set()
+    for node in order:
+        if node.op in ("add", "sub"):
+            products = (a for a in node.args if a.op == "mul" and uses[a.id] == 1)
+            first = next((a.id for a in products if a.id not in results), None)
+            if first is not None:
+                melted.add(first)
+    return melted
+
+
+def _operands(node: Node, melted: Collection[int]) -> list[int]:
+    """What an operation reads, once each."""
+    through = (x for a in node.args for x in (a.args if a.id in melted else (a,)))
+    return list({x.id: None for x in through if x.op != "const"})
+
+
+class _Registers:
+    """Registers that are filled and emptied step by step; left: values that had to leave early."""
+
+    def __init__(self, count: int, needs: Sequence[Sequence[int]]) -> None:
+        self.count, self.needs = count, needs
+        self.held: set[int] = set()
+        self.left: set[int] = set()
+        # the steps that use a value, the next one last
+        self.uses: dict[int, list[int]] = {}
+        for i in range(len(needs) - 1, -1, -1):
+            for a in needs[i]:
+                self.uses.setdefault(a, []).append(i)
+
+    def step(self, i: int, made: int, last: bool) -> list[int]:
+        """Do step i; last: all registers are lost after it.  What is not held any more."""
+        for a in self.needs[i]:
+            self.uses[a].pop()
+        touched = (*self.needs[i], made)
+        gone = [a for a in touched if self.next_use(a) == _NEVER]
+        self.held.difference_update(gone)
+        for a in touched:
+            if self.next_use(a) < _NEVER and a not in self.held:
+                gone += self.take(a)
+        if last:
+            self.left |= self.held
+            gone += self.held
+            self.held = set()
+        return gone
+
+    def take(self, value: int) -> list[int]:
+        """Hold a value if it is needed sooner than another; what is not held for it."""
+        self.held.add(value)
+        if len(self.held) <= self.count:
+            return []
+        latest = max(self.held, key=self.next_use)
+        self.held.remove(latest)
+        self.left.add(latest)
+        return [latest]
+
+    def next_use(self, value: int) -> int:
+        """The step that uses a value next."""
+        uses = self.uses.get(value)
+        return uses[-1] if uses else _NEVER
+
+
+def _slots(
+    kept: Sequence[Node], needs: Sequence[Sequence[int]], waiting: Collection[int], slots: int
+) -> tuple[dict[int, int], int]:
+    """A slot for each value that waits, free again after its last use, and how many there are."""
+    last = {a: i for i, operands in enumerate(needs) for a in operands}
+    slot: dict[int, int] = {}
+    free: list[int] = []
+    for i, node in enumerate(kept):
+        free += [slot[a] for a in needs[i] if a in slot and last[a] == i]
+        if node.id in waiting:
+            if not free:
+                free.append(slots)
+                slots += 1
+            slot[node.id] = free.pop()
+    return slot, slots
