@@ -274,7 +274,11 @@ def test_nothing_is_read_or_written_out_of_bounds(dtype, target):
 def test_large_results_go_past_the_caches(dtype, size, monkeypatch):
     """Rows that begin anywhere in a line, by lines; what lies around them is not touched."""
     monkeypatch.setattr(llvm_stream, "_LARGE", 1 << 14)
-    program = trace(lambda x, y: (np.outer(x, y).ravel()[:size], x @ x), [(35,), (35,)])
+
+    def both_ways(x, y):
+        return np.outer(x, y).ravel()[:size], x @ x, np.outer(y, x).ravel()[:size]
+
+    program = trace(both_ways, [(35,), (35,)])
     kernel = compiled(program, dtype, strict=True)
     by_lines = TARGETS["host"].vector_bits == 512
     assert ("!nontemporal" in kernel.source()) == by_lines
@@ -282,13 +286,20 @@ def test_large_results_go_past_the_caches(dtype, size, monkeypatch):
     for n, offset in product((1, 3, 9, 40, 67), (0, 1, 7, 18)):
         x, y = rng.normal(size=(2, n, 35)).astype(dtype)
         y[n // 2, 3] = np.nan
-        room = np.full(offset + n * size + 50, 7.0, dtype)
-        out = (room[offset : offset + n * size].reshape(n, size), np.empty(n, dtype))
+        rooms = [np.full(k + n * size + 50, 7.0, dtype) for k in (offset, offset + 5)]
+        starts = (offset, offset + 5)
+        first, last = (
+            room[k : k + n * size].reshape(n, size) for k, room in zip(starts, rooms, strict=True)
+        )
+        out = (first, np.empty(n, dtype), last)
         kernel(x, y, out=out)
-        expected = (x[:, :, None] * y[:, None]).reshape(n, -1)[:, :size]
-        expected[n // 2] = np.nan
-        assert np.array_equal(out[0], expected, equal_nan=True) and np.isnan(out[1][n // 2])
-        assert (room[:offset] == 7).all() and (room[offset + n * size :] == 7).all()
+        assert np.isnan(out[1][n // 2])
+        for result, a, b in ((first, x, y), (last, y, x)):
+            expected = (a[:, :, None] * b[:, None]).reshape(n, -1)[:, :size]
+            expected[n // 2] = np.nan
+            assert np.array_equal(result, expected, equal_nan=True)
+        for k, room in zip(starts, rooms, strict=True):
+            assert (room[:k] == 7).all() and (room[k + n * size :] == 7).all()
 
 
 def test_parts_of_large_results_fit_together(monkeypatch):

@@ -6,6 +6,7 @@ zeros, other constants and repeated values cost nothing to compute or to compile
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -102,23 +103,23 @@ def _workspace(layout: Layout, wide: Flavor, slots: int) -> str:
 def _runs(layout: Layout, f: Flavor, strict: bool) -> list[str]:
     """`run`, with two ways to write results where they can be large."""
     long = streamed(layout, f)
-    if long is None:
+    if not long:
         return [_run(layout, f, strict, "run")]
     lines = _run(layout, f, strict, "run_lines", long)
     return [_run(layout, f, strict, "run_plain"), lines, streams(layout, f, long)]
 
 
-def _run(layout: Layout, f: Flavor, strict: bool, name: str, by_lines: int | None = None) -> str:
+def _run(layout: Layout, f: Flavor, strict: bool, name: str, by_lines: Sequence[int] = ()) -> str:
     """void run(ptr arrays, ptr strides, i64 begin, i64 end, ptr scratch).
 
     arrays: the addresses of all arguments, then of all results; strides: bytes from a sample to the
     next, then how many samples the whole call has; entries of a sample are contiguous.  scratch:
     aligned to 64 bytes.
-    by_lines: the result that is written past the caches.
+    by_lines: the results that are written past the caches.
     """
     head, packs, unpacks = _tile_steps(layout, f)
-    if by_lines is not None:
-        unpacks[by_lines] = unpacks[by_lines].replace("@unpack_", "@stream_")
+    for i in by_lines:
+        unpacks[i] = unpacks[i].replace("@unpack_", "@stream_")
     names = [*(f"ptr %in{i}" for i in range(len(layout.program.inputs))), "ptr %out", "ptr %ws"]
     newline = "\n"
     spoil = newline.join(_spoiling(layout, f, unpacks)) if strict else "  br label %on"

@@ -22,18 +22,18 @@ _LARGE = 1 << 24
 _LONG = 1 << 12
 
 
-def streamed(layout: Layout, f: Flavor) -> int | None:
-    """Which result is worth it, if vectors are lines and rows are long."""
+def streamed(layout: Layout, f: Flavor) -> list[int]:
+    """Which results are worth it, if vectors are lines: those with the longest rows."""
     sizes, word = layout.program.output_sizes, f.bytes // f.lanes
     if f.bytes != _LINE or not sizes or max(sizes) * word < _LONG:
-        return None
-    return sizes.index(max(sizes))
+        return []
+    return [i for i, size in enumerate(sizes) if size == max(sizes)]
 
 
-def streams(layout: Layout, f: Flavor, result: int) -> str:
+def streams(layout: Layout, f: Flavor, results: list[int]) -> str:
     """`stream`, an `unpack` for rows that all begin alike, and `run`, which chooses."""
     return "\n".join(
-        [unpack(f, "lines", "align 64, !nontemporal !1"), _stream(f), _run(layout, f, result)]
+        [unpack(f, "lines", "align 64, !nontemporal !1"), _stream(f), _run(layout, f, results)]
     )
 
 
@@ -58,11 +58,11 @@ def _stream(f: Flavor) -> str:
 }}"""
 
 
-def _run(layout: Layout, f: Flavor, result: int) -> str:
+def _run(layout: Layout, f: Flavor, results: list[int]) -> str:
     """All samples as they come, or every so manieth of them in turn, by lines."""
     program, word = layout.program, f.bytes // f.lanes
     sizes = program.input_sizes + program.output_sizes
-    size, at = program.output_sizes[result], len(program.inputs) + result
+    size = program.output_sizes[results[0]]
     step = f.lanes // gcd(size, f.lanes)
     given = "ptr %arrays, ptr %strides, i64 %begin, i64 %end, ptr %scratch"
     newline = "\n"
@@ -70,14 +70,12 @@ def _run(layout: Layout, f: Flavor, result: int) -> str:
 entry:
   %own = alloca [{len(sizes)} x ptr]
   %apart = alloca [{len(sizes)} x i64]
-  %p = getelementptr i64, ptr %strides, i64 {at}
-  %stride = load i64, ptr %p
-  %together = icmp eq i64 %stride, {size * word}
+{newline.join(_together([len(program.inputs) + i for i in results], size * word))}
   %all_p = getelementptr i64, ptr %strides, i64 {len(sizes)}
   %all = load i64, ptr %all_p
-  %bytes = mul i64 %all, %stride
+  %bytes = mul i64 %all, {len(results) * size * word}
   %large = icmp sgt i64 %bytes, {_LARGE}
-  %by_lines = and i1 %together, %large
+  %by_lines = and i1 %close, %large
   br i1 %by_lines, label %head, label %plain
 plain:
   call void @run_plain({given})
@@ -99,6 +97,20 @@ done:
   ret void
 }}
 """
+
+
+def _together(arrays: list[int], row: int) -> list[str]:
+    """Whether the samples of arrays follow one another without a gap."""
+    lines, so_far = [], "true"
+    for i in arrays:
+        lines += [
+            f"  %p{i} = getelementptr i64, ptr %strides, i64 {i}",
+            f"  %stride{i} = load i64, ptr %p{i}",
+            f"  %full{i} = icmp eq i64 %stride{i}, {row}",
+            f"  %{'close' if i == arrays[-1] else f'close{i}'} = and i1 {so_far}, %full{i}",
+        ]
+        so_far = f"%close{i}"
+    return lines
 
 
 def _every(arrays: int, step: int) -> list[str]:
