@@ -183,10 +183,11 @@ class Kernel:
             arrays.append(x.astype(self.dtype, copy=not x.flags.aligned))
             leads.append(x.shape[:at])
         try:
-            return arrays, np.broadcast_shapes(*leads)
+            lead = leads[0] if len(set(leads)) == 1 else np.broadcast_shapes(*leads)
         except ValueError:
             told = ", ".join(f"{n} {l}" for n, l in zip(self.names, leads, strict=True))
             raise ArgumentError(f"{name}: leading shapes do not broadcast: {told}") from None
+        return arrays, lead
 
     def _run_batch(
         self, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], lead: tuple[int, ...]
