@@ -248,6 +248,20 @@ def test_expm_is_that_of_scipy():
         assert_close(expm(one), expected, 1e-12, np.abs(expected).max())
     assert_close(expm(A[:3]), [scipy.linalg.expm(one) for one in A[:3]], 1e-13)
     assert np.array_equal(expm(np.zeros((0, 0))), np.zeros((0, 0)))
+    assert expm(np.zeros((0, 4, 4))).shape == (0, 4, 4)
+
+
+def test_matrices_of_a_batch_do_not_meet_in_expm():
+    """Neither one that is not finite nor one that is huge changes how the others are scaled."""
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(5, 6, 6)) * np.array([20.0, 1.0, 1e8, 1e-4, 1e3])[:, None, None]
+    A[1, 2, 3] = np.nan
+    A[2] -= 20e8 * np.eye(6)  # e^A is zero
+    X = expm(A)
+    for i in (0, 2, 3):
+        assert_close(X[i], expm(A[i]), 0.0)
+        assert_close(X[i], scipy.linalg.expm(A[i]), 1e-12, np.abs(X[i]).max())
+    assert np.isnan(X[1]).all() and np.isnan(X[4]).all()  # the last one overflows
 
 
 @pytest.mark.parametrize("kind", JOINTS)
@@ -312,3 +326,24 @@ def test_a_held_force_is_exact(name):
         assert_close(B_d[i], total @ B[i], 1e-12)
         for x, y in zip(robot.linearize(q[i], qd[i], tau[i], dt=dt), (A_d[i], B_d[i]), strict=True):
             assert_close(x, y, 1e-13)
+
+
+def test_a_bad_sample_leaves_the_linear_models_of_others_alone():
+    """Long steps, for which the exponential is scaled, and a batch in which one sample is NaN."""
+    robot, still = SMALL["acrobot"], np.zeros(2)
+    q = np.array([[np.pi, 0.0], [np.nan, 0.0], [0.1, 0.2]])
+    A, B = robot.linearize(q, still, still, dt=3.0)
+    assert np.isnan(A[1]).all() and np.isnan(B[1]).all()
+    for i in (0, 2):
+        for x, y in zip(robot.linearize(q[i], still, still, dt=3.0), (A[i], B[i]), strict=True):
+            assert_close(x, y, 1e-13)
+    with pytest.raises(hinge.SingularError, match=r"e\^\(A dt\) overflows; dt is 1000.0"):
+        robot.linearize(q[0], still, still, dt=1e3)
+    assert np.isnan(robot.linearize(q[:1], still, still, dt=1e3).A).all()
+
+
+def test_linear_models_have_the_dtype_of_the_robot():
+    robot = hinge.Robot(SMALL["acrobot"].mechanism, dtype=np.float32)
+    for dt in (None, 0.01):
+        for x in robot.linearize(np.zeros(2), np.zeros(2), np.zeros(2), dt=dt):
+            assert x.dtype == np.float32 and x.flags.c_contiguous

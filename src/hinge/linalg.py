@@ -29,11 +29,14 @@ _NORM = 5.371920351148152
 def expm(A: np.ndarray) -> np.ndarray:
     """e^A of square matrices (…, n, n), by scaling and squaring of a Padé approximant.
 
+    Each matrix is halved as often as it needs; one that is not finite has NaN for its exponential.
     Higham, "The scaling and squaring method for the matrix exponential revisited", 2005.
     """
-    norm = float(np.abs(A).sum(axis=-2).max(initial=0.0))
-    halvings = max(0, int(np.ceil(np.log2(norm / _NORM)))) if norm > _NORM else 0
-    A = A / 2.0**halvings
+    norm = np.abs(A).sum(axis=-2).max(axis=-1, initial=0.0)
+    finite = np.isfinite(norm)
+    large = np.where(finite, np.maximum(norm, _NORM), _NORM)
+    halvings = np.ceil(np.log2(large / _NORM))[..., None, None]
+    A = np.where(finite[..., None, None], A, 0.0) / 2.0**halvings
     b, one = _PADE, np.eye(A.shape[-1])
     A2 = A @ A
     A4 = A2 @ A2
@@ -44,6 +47,8 @@ def expm(A: np.ndarray) -> np.ndarray:
     even = A6 @ (b[12] * A6 + b[10] * A4 + b[8] * A2) + b[6] * A6 + b[4] * A4 + b[2] * A2
     U, V = A @ odd, even + b[0] * one
     X = np.linalg.solve(V - U, V + U)
-    for _ in range(halvings):
-        X = X @ X
-    return X
+    with np.errstate(over="ignore", invalid="ignore"):
+        for i in range(int(halvings.max(initial=0.0))):
+            X = np.where(i < halvings, X @ X, X)
+    sound = np.isfinite(X).all(axis=(-2, -1)) & finite
+    return np.where(sound[..., None, None], X, np.nan)

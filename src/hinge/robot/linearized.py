@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..algorithms.loads import LOADS, Load
-from ..errors import ArgumentError
+from ..errors import ArgumentError, SingularError
 from ..linalg import expm
 from ..runtime.call import broadcast, evaluate
 from ..runtime.check import check_choice, check_number
@@ -245,13 +245,18 @@ class Linearized(Front):
         drift = np.broadcast_to(self._drift(qd), d.dq.shape)
         one, none = np.broadcast_to(np.eye(n), d.dq.shape), np.zeros((*lead, n, n))
         A = np.concatenate([_beside(drift, one), _beside(d.dq, d.dqd)], axis=-2)
-        B = np.concatenate([none, d.dtau], axis=-2)
-        if dt is None:
-            return LinearModel(A, B)
-        step = check_number(f"linearize of {self.name!r}", "dt", dt, above=0)
-        held = np.concatenate([_beside(A, B), np.zeros((*lead, n, 3 * n))], axis=-2)
-        both = expm(step * held)[..., : 2 * n, :]
-        return LinearModel(both[..., : 2 * n], both[..., 2 * n :])
+        both = _beside(A, np.concatenate([none, d.dtau], axis=-2))
+        if dt is not None:
+            where = f"linearize of {self.name!r}"
+            step = check_number(where, "dt", dt, above=0)
+            held = np.concatenate([both, np.zeros((*lead, n, 3 * n))], axis=-2)
+            both = expm(step * held)[..., : 2 * n, :]
+            if lead == () and not np.isfinite(both).all():
+                raise SingularError(
+                    f"{where}: e^(A dt) overflows; dt is {dt}: take a shorter step, or none"
+                )
+        parts = both[..., : 2 * n], both[..., 2 * n :]
+        return LinearModel(*(np.ascontiguousarray(x, self.dtype) for x in parts))
 
     def _drift(self, qd: ArrayLike) -> np.ndarray:
         """−[q̇, ·] of every joint, on the diagonal: (…, nv, nv)."""
