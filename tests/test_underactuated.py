@@ -242,8 +242,43 @@ def test_wrong_splits_say_so():
         robot.generalized_jacobian(s.q, "tool", np.ones((1, 9)))
     with pytest.raises(ArgumentError, match="cannot be traced"):
         robot.compile(lambda q, active: robot.alg.active_inertia(q, active))
+    for wrong in (None, 1, [None] * 9, [[True], [True, False]]):
+        with pytest.raises(ArgumentError, match="active is .*expected names of joints, or a mask"):
+            robot.hybrid_dynamics(*given, wrong)
+        with pytest.raises(ArgumentError, match="active is .*expected names of joints, or a mask"):
+            robot.active_inertia(s.q, wrong)
     one = robot.hybrid_dynamics(*given, "joint2")
     assert_close(one.qdd[7], s.qdd[7], 0)
+
+
+def test_a_split_is_the_same_however_it_is_said():
+    """Names in anything that gives names, once too; marks as an array, a list, nested lists."""
+    names = ("joint2", "joint3")
+    marks = np.array([0] * 7 + [1, 1])
+    kinds = {
+        "generator": lambda: (n for n in names),
+        "list": lambda: list(names),
+        "set": lambda: set(names),
+        "strings of numpy": lambda: np.array(names),
+        "objects": lambda: np.array(names, dtype=object),
+        "marks": lambda: marks,
+        "list of marks": lambda: marks.tolist(),
+        "flags": lambda: [bool(m) for m in marks],
+        "tuple of numpy's flags": lambda: tuple(marks == 1),
+    }
+    mechanism = zoo.space_arm(3).mechanism
+    s = random_state(Robot(mechanism), 0)
+    given = (s.q, s.qd, s.qdd, s.qdd)
+    expected = Robot(mechanism).hybrid_dynamics(*given, names)
+    for kind, make in kinds.items():
+        robot = Robot(mechanism)
+        for _ in range(2):
+            found = robot.hybrid_dynamics(*given, make())
+            assert np.array_equal(found.qdd, expected.qdd), kind
+        assert robot.operators(s.q, active=make()).H_a.shape == (2, 24), kind
+        assert robot.disturbance_jacobian(s.q, make()).shape == (7, 2), kind
+    batch = Robot(mechanism).hybrid_dynamics(*given, [marks.tolist()] * 2)
+    assert_close(batch.qdd, [expected.qdd] * 2, 1e3 * EPS)
 
 
 # free flight

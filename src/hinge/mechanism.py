@@ -197,17 +197,18 @@ class Mechanism:
 
     def driven(self, active: Any) -> np.ndarray:
         """1 for active DoF, 0 for passive ones: (nv,); active: names of joints, or such a mask."""
-        names = (active,) if isinstance(active, str) else tuple(active)
-        if all(isinstance(name, str) for name in names):
-            mask = np.zeros(self.nv)
-            for name in names:
-                mask[self.v_slice(name)] = 1.0
+        mask = _marks(active)
+        if all(isinstance(name, str) for name in mask.flat):
+            chosen, mask = mask.flat, np.zeros(self.nv)
+            for name in chosen:
+                mask[self.v_slice(str(name))] = 1.0
             return mask
-        mask = np.asarray(active)
-        if mask.shape != (self.nv,):
+        lost = any(mark is None for mark in mask.flat)
+        if mask.shape != (self.nv,) or lost:
             raise ArgumentError(
-                f"{self.name!r}: active has shape {mask.shape}; expected names of joints, or a "
-                f"mask that says for each of the nv = {self.nv} DoF whether it is driven"
+                f"{self.name!r}: active {f'is {active!r}' if lost else f'has shape {mask.shape}'}; "
+                f"expected names of joints, or a mask that says for each of the nv = {self.nv} DoF "
+                f"whether it is driven"
             )
         if mask.dtype != object and not ((mask == 0) | (mask == 1)).all():
             raise ArgumentError(
@@ -341,6 +342,15 @@ def hinge_map(body: Body, H: np.ndarray) -> np.ndarray:
     """Rows of motions (…, 6) given in the joint's moving frame, in the body's frame."""
     moved = body.offset.transfer.T @ H.reshape(-1, 6).T
     return moved.T.reshape(H.shape)
+
+
+def _marks(active: Any) -> np.ndarray:
+    """Names of joints or marks of DoF as an array; what is neither has none of their shapes."""
+    try:
+        whole = isinstance(active, (str, np.ndarray))
+        return np.atleast_1d(active) if whole else np.asarray(list(active))
+    except (TypeError, ValueError):
+        return np.array([[None]])
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -25,7 +25,7 @@ class Operators:
     """H, φ, ψ, M, P, D, G, K, τ̄, ℰ_φ, ℰ_ψ, Ω, Υ, B, I of a mechanism at a configuration q (nq,).
 
     Nothing is worked out before an expression meets a vector.  With a split into active and passive
-    joints (active: a flag per DoF), H_a and H_p pick the rows of H, and `passive` has the
+    joints (active: names, or a flag per DoF), H_a and H_p pick the rows of H, and `passive` has the
     operators P, D, G, K, ψ, … of the passive joints let go while the active ones are held; they
     are here too as P_p, D_p, G_p, K_p, psi_p, Omega_p.
     """
@@ -40,7 +40,8 @@ class Operators:
         sizes = [b.joint.nv for b in mechanism.bodies]
         self.body = Space("body", (0, *[6] * mechanism.n_bodies))
         self.joint = Space("joint", tuple(sizes))
-        self._active = None if active is None else _flags(mechanism, active)
+        split = None if active is None else mechanism.driven(active) == 1
+        self._active = None if split is None else mechanism.rates(split)
 
     # leaves
 
@@ -215,13 +216,3 @@ _OF_JOINTS = (
     "mass",
     "mass_factor",
 )
-
-
-def _flags(mech: Mechanism, active: Any) -> list[np.ndarray]:
-    flags = np.asarray(active)
-    if flags.shape != (mech.nv,) or flags.dtype != bool:
-        raise ArgumentError(
-            f"operators of {mech.name!r}: active has shape {flags.shape} and dtype {flags.dtype}; "
-            f"expected {mech.nv} booleans, one per DoF"
-        )
-    return mech.rates(flags)

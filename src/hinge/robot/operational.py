@@ -35,17 +35,9 @@ class Operational(Front):
         from ..operators import Operators
 
         values: Any = np.asarray(q)
-        if values.dtype != object:
+        if values.dtype != object or values.shape != (self.nq,):
             values = single(f"operators of {self.name!r}", [self.argument("q", q)])["q"]
-        return Operators(self.mechanism, values, None if active is None else self._flags(active))
-
-    def _flags(self, active: Any) -> np.ndarray:
-        if any(isinstance(name, str) for name in active):
-            flags = np.zeros(self.nv, dtype=bool)
-            for name in active:
-                flags[self.v_slice(name)] = True
-            return flags
-        return np.asarray(active)
+        return Operators(self.mechanism, values, active)
 
     def operational_space_inertia(
         self, q: ArrayLike, frames: str | Sequence[str], reference: Reference = "aligned"

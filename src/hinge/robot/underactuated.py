@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +43,11 @@ class Underactuated(Front):
 
         qdd_active, tau_passive: (…, nv); entries of the other kind of DoF are not used.
         """
-        key = None if f_ext is not None or self._numbers else _key(active)
+        key = _key(active)
         if key is None:
+            active = _settled(active)
+            key = _key(active)
+        if key is None or f_ext is not None or self._numbers:
             return self._hybrid_dynamics(q, qd, qdd_active, tau_passive, active, f_ext)
         short = self.keep(("hybrid_dynamics of", key), lambda: self._short_call(active))
         return short(q, qd, qdd_active, tau_passive)
@@ -161,9 +164,9 @@ class Underactuated(Front):
 
     def _split_call(self, name: str, active: Any, static: dict[str, Any], **arrays: Any) -> Any:
         """The algorithm with the split fixed, or with a mask that comes with the samples."""
-        mask = active if isinstance(active, np.ndarray) else np.empty(0)
-        if mask.ndim < 2:
-            return self._fixed_call(name, active, static, **arrays)
+        mask = _settled(active)
+        if not isinstance(mask, np.ndarray) or mask.ndim < 2:
+            return self._fixed_call(name, mask, static, **arrays)
         if not ((mask == 0) | (mask == 1)).all():
             raise ArgumentError(
                 f"{name} of {self.name!r}: active has entries other than true (1) and false (0)"
@@ -174,11 +177,23 @@ class Underactuated(Front):
         return self._call(name, {**static, "active": self._split(active)}, **arrays)
 
 
+def _settled(active: Any) -> Any:
+    """What says which DoF are active, so that it can be looked at twice; nested lists as an array.
+
+    What makes no sense stays as it is: `Mechanism.driven` refuses it.
+    """
+    if isinstance(active, (str, np.ndarray)) or not isinstance(active, Iterable):
+        return active
+    words = tuple(active)
+    lengths = {len(word) if isinstance(word, (list, tuple, np.ndarray)) else -1 for word in words}
+    return np.array(words) if len(lengths) == 1 and -1 not in lengths else words
+
+
 def _key(active: Any) -> Any:
     """What tells one split from another, or None if it comes with the samples."""
     if isinstance(active, np.ndarray):
-        return (active.dtype.char, active.tobytes()) if active.ndim == 1 else None
-    if isinstance(active, str):
-        return active
-    words = tuple(active)
-    return words if all(isinstance(word, (str, bool)) for word in words) else None
+        plain = active.ndim == 1 and active.dtype.kind in "biuf"
+        return (active.dtype.char, active.tobytes()) if plain else None
+    if not isinstance(active, tuple):
+        return active if isinstance(active, str) else None
+    return active if all(isinstance(word, (str, bool)) for word in active) else None
