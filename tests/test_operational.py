@@ -56,8 +56,10 @@ def test_the_message_names_the_frames():
         chain(5).operational_space_inertia(np.ones(5), "hook")
     with pytest.raises(SingularError, match="frames 'tool', 'link7' cannot move"):
         ROBOTS["arm"].operational_space_inertia(np.ones(7), ["tool", "link7"])
-    with pytest.raises(hinge.ArgumentError, match="frames is empty"):
+    with pytest.raises(hinge.ArgumentError, match=r"frames is \[\]; expected names"):
         ROBOTS["arm"].operational_space_inertia(np.ones(7), [])
+    with pytest.raises(hinge.ArgumentError, match="frames is 3; expected names"):
+        ROBOTS["arm"].operational_space_inertia_inverse(np.ones(7), 3)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

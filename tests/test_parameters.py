@@ -171,3 +171,7 @@ def test_every_sample_of_a_simulation_may_have_a_mechanism_of_its_own(method):
         assert_close(runs[0].energy[:, i], alone.energy, 1e-9)
     with pytest.raises(ArgumentError, match="simulate 'arm3': an argument is 'mass'; expected one"):
         hinge.simulate(robot, np.ones(3), mass=1.0)
+
+
+def test_one_parameter_needs_no_tuple():
+    assert hinge.Robot(zoo.arm(2).mechanism, parameters="inertia").parameters == ("inertia",)

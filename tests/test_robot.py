@@ -116,6 +116,24 @@ BAD = {
     "not a mechanism": (lambda: Robot("panda.urdf"), "needs a Mechanism, got str; .* hinge.load"),
     "axes": (lambda: LoopConstraint("a", "b", (5, 3)), r"axes .* are \(5, 3\)"),
     "no axes": (lambda: LoopConstraint("a", "b", ()), "axes of the constraint"),
+    "no array": (
+        lambda: ARM.inverse_dynamics(Z, None, Z),
+        "inverse_dynamics of 'arm3': qd is missing, or None; it takes q, qd, qdd, f_ext",
+    ),
+    "another's array": (
+        lambda: ARM.kernel("inverse_dynamics", "q", "qd", "qdd", "tau")(Z, Z, Z, Z),
+        "inverse_dynamics of 'arm3': tau is not an argument; it takes q, qd, qdd, f_ext",
+    ),
+    "a list for a name": (
+        lambda: ARM.jacobian(Z, ["tool"]),
+        r"frame is \['tool'\].*expected names",
+    ),
+    "an array for a choice": (
+        lambda: ARM.inverse_dynamics_derivatives(Z, Z, Z, order=np.array([1, 2])),
+        r"order is array\(\[1, 2\]\); expected one of 1, 2",
+    ),
+    "out for normalized": (lambda: ARM.total_rates(Z, Z, np.zeros(3)), "normalized is array"),
+    "threads": (lambda: Robot(ARM.mechanism, threads=0), "threads is 0; expected a whole number"),
     "zoo": (lambda: zoo.arm(0), r"zoo.arm\(0\): expected n ≥ 1"),
 }
 

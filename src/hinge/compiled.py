@@ -161,6 +161,7 @@ def _program(
     from .lean import Lean, lean
     from .trace.program import trace
 
+    _check_arguments(mech, name, [*(a for a in arrays if a not in PARAMETERS), *static])
     shapes = [array_shape(mech, a) for a in arrays]
     open_numbers = [a for a in arrays if a in PARAMETERS]
     fixed = name in _JOINT_LEVEL | _LINEARIZED and not open_numbers
@@ -185,6 +186,19 @@ def _program(
     ways = _ways(mech, name, static)
     programs = [trace(partial(fn, **way), shapes, name) for way in ways]
     return min(programs, key=lambda program: sum(program.ops))
+
+
+def _check_arguments(mech: Mechanism, name: str, given: list[str]) -> None:
+    """An algorithm gets what it takes, and all that it needs."""
+    takes = list(inspect.signature(getattr(algorithms, name)).parameters.values())[1:]
+    needed = [p.name for p in takes if p.default is p.empty and p.name not in given]
+    unknown = [n for n in given if n not in [p.name for p in takes]]
+    if needed or unknown:
+        missing, strange = ", ".join(needed), ", ".join(unknown)
+        what = f"{missing} is missing, or None" if needed else f"{strange} is not an argument"
+        raise ArgumentError(
+            f"{name} of {mech.name!r}: {what}; it takes {', '.join(p.name for p in takes)}"
+        )
 
 
 def _ways(mech: Mechanism, name: str, static: dict[str, Any]) -> list[dict[str, Any]]:

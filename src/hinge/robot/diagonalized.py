@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..runtime.check import check_choice
 from .front import Front
 
 if TYPE_CHECKING:
@@ -144,4 +145,5 @@ class Diagonalized(Front):
 
 def _static(normalized: bool) -> dict[str, Any] | None:
     """What the kernel is built for; nothing, in the ordinary case."""
-    return None if normalized else {"normalized": False}
+    chosen = check_choice("total rates", "normalized", normalized, (True, False))
+    return None if chosen else {"normalized": False}

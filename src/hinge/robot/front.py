@@ -60,9 +60,14 @@ class Front:
                 f"Robot needs a Mechanism, got {type(mechanism).__name__}; "
                 f"build one with MechanismBuilder, or use hinge.load for a file"
             )
+        if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
+            raise ArgumentError(
+                f"Robot of {mechanism.name!r}: threads is {threads!r}; expected a whole number "
+                f"above 0, or None for all cores"
+            )
         self.mechanism, self.dtype, self.threads = mechanism, np.dtype(dtype), threads
         self.alg = Algorithms(mechanism)
-        self.parameters = tuple(parameters)
+        self.parameters = (parameters,) if isinstance(parameters, str) else tuple(parameters)
         for name in self.parameters:
             check_choice(f"Robot of {mechanism.name!r}", "a parameter", name, PARAMETERS)
         self._kernels: dict[Any, Any] = {}
@@ -159,6 +164,13 @@ class Front:
         `robot.kernel("inverse_dynamics", "q", "qd", "qdd")`
         """
         asked = (name, arrays, tuple(sorted(static.items())))
+        try:
+            hash(asked)
+        except TypeError:
+            told = ", ".join(f"{n} is {x!r}" for n, x in static.items())
+            raise ArgumentError(
+                f"{name} of {self.name!r}: {told}; expected names and numbers, or tuples of them"
+            ) from None
         make = partial(robot_kernel, self.mechanism, *asked, self.dtype, self.threads)
         return self.keep(asked, make)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,9 +67,11 @@ class Operational(Front):
         return self._call(name, static, q=q)
 
     def _frames(self, name: str, frames: str | Sequence[str]) -> tuple[str, ...]:
-        names = (frames,) if isinstance(frames, str) else tuple(frames)
+        if isinstance(frames, str):
+            return (frames,)
+        names = tuple(frames) if isinstance(frames, Iterable) else ()
         if not names:
-            raise ArgumentError(f"{name} of {self.name!r}: frames is empty; expected names")
+            raise ArgumentError(f"{name} of {self.name!r}: frames is {frames!r}; expected names")
         return names
 
     def _stuck(self, frames: tuple[str, ...], inverse: np.ndarray, rounding: float) -> str:

@@ -14,7 +14,7 @@ __all__ = ["check_choice", "check_number", "check_pose"]
 
 def check_choice(where: str, name: str, value: Any, known: tuple[Any, ...]) -> Any:
     """The value, if it is one of the known ones."""
-    if value not in known:
+    if isinstance(value, np.ndarray) or value not in known:
         words = ", ".join(repr(k) for k in known)
         raise ArgumentError(f"{where}: {name} is {value!r}; expected one of {words}")
     return value
