@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -18,19 +18,6 @@ from .shapes import Shape
 from .spatial import Inertia, Transform
 
 __all__ = ["MechanismBuilder", "check_inertia", "inertia_problem"]
-
-
-@dataclass(frozen=True)
-class _Link:
-    name: str
-    parent: str
-    joint_name: str
-    joint: Joint
-    placement: Transform
-    inertia: Inertia
-    offset: Transform
-    visuals: tuple[Shape, ...]
-    collisions: tuple[Shape, ...]
 
 
 class MechanismBuilder:
@@ -50,7 +37,8 @@ class MechanismBuilder:
         self._name = name
         self._gravity: tuple[float, float, float] = (float(g[0]), float(g[1]), float(g[2]))
         self._nonphysical = nonphysical
-        self._links: dict[str, _Link] = {}
+        # each with the name of its parent, whose number is not known yet
+        self._links: dict[str, tuple[str, Body]] = {}
         self._joint_names: set[str] = set()
         self._frames: dict[str, tuple[str, Transform]] = {}
         self._ground: tuple[tuple[Shape, ...], tuple[Shape, ...]] = ((), ())
@@ -83,17 +71,9 @@ class MechanismBuilder:
         _check_pose(f"{self._name}: body {name!r}: its offset", offset)
         check_inertia(f"{self._name}: body {name!r}", inertia, self._nonphysical)
         self._joint_names.add(joint_name)
-        self._links[name] = _Link(
-            name,
-            parent,
-            joint_name,
-            Fixed() if joint is None else joint,
-            placement,
-            inertia,
-            offset,
-            tuple(visuals),
-            tuple(collisions),
-        )
+        joint, shapes = Fixed() if joint is None else joint, (tuple(visuals), tuple(collisions))
+        body = Body(name, -1, joint_name, joint, placement, inertia, offset, *shapes)
+        self._links[name] = parent, body
         return self
 
     def add_frame(
@@ -117,8 +97,8 @@ class MechanismBuilder:
         """The mechanism: depth first, fixed joints merged, everything checked."""
         bodies = [ground(*self._ground)]
         home = {GROUND: Frame(GROUND, 0)}
-        for link in self._depth_first():
-            carrier = home[link.parent]
+        for parent, link in self._depth_first():
+            carrier = home[parent]
             placement = carrier.placement @ link.placement
             if isinstance(link.joint, Fixed):
                 pose = placement @ link.offset
@@ -126,7 +106,7 @@ class MechanismBuilder:
                 bodies[carrier.body] = _welded(bodies[carrier.body], link, pose)
             else:
                 home[link.name] = Frame(link.name, len(bodies))
-                bodies.append(_body(link, carrier.body, placement))
+                bodies.append(replace(link, parent=carrier.body, placement=placement))
         for name, (body, placement) in self._frames.items():
             if body not in home:
                 hint = did_you_mean(body, home)
@@ -137,28 +117,27 @@ class MechanismBuilder:
         bodies = _resolve_mimics(self._name, bodies)
         return Mechanism(self._name, tuple(bodies), tuple(home.values()), self._gravity)
 
-    def _depth_first(self) -> list[_Link]:
-        children: dict[str, list[_Link]] = {name: [] for name in (GROUND, *self._links)}
-        for link in self._links.values():
-            if link.parent not in children:
-                hint = did_you_mean(link.parent, children)
-                where = f"{self._name}: body {link.name!r} has unknown parent {link.parent!r}"
+    def _depth_first(self) -> list[tuple[str, Body]]:
+        children: dict[str, list[str]] = {name: [] for name in (GROUND, *self._links)}
+        for name, (parent, _) in self._links.items():
+            if parent not in children:
+                hint = did_you_mean(parent, children)
+                where = f"{self._name}: body {name!r} has unknown parent {parent!r}"
                 raise ModelError(f"{where}; {hint}")
-            children[link.parent].append(link)
-        order: list[_Link] = []
+            children[parent].append(name)
+        placed: dict[str, tuple[str, Body]] = {}
         stack = children[GROUND][::-1]
         while stack:
-            link = stack.pop()
-            order.append(link)
-            stack.extend(children[link.name][::-1])
-        if len(order) < len(self._links):
-            placed = {link.name for link in order}
+            name = stack.pop()
+            placed[name] = self._links[name]
+            stack.extend(children[name][::-1])
+        if len(placed) < len(self._links):
             loop = [name for name in self._links if name not in placed]
             raise ModelError(
                 f"{self._name}: bodies {', '.join(loop[:8])} form a cycle: none leads to "
                 f"{GROUND!r}; close loops with a LoopConstraint instead"
             )
-        return order
+        return list(placed.values())
 
     def _check_new_frame(self, name: str) -> None:
         if name == GROUND:
@@ -220,21 +199,7 @@ def _check_pose(where: str, X: Transform) -> None:
         raise ModelError(f"{where}: rotation is not orthonormal and right-handed: {R.tolist()}")
 
 
-def _body(link: _Link, parent: int, placement: Transform) -> Body:
-    return Body(
-        link.name,
-        parent,
-        link.joint_name,
-        link.joint,
-        placement,
-        link.inertia,
-        link.offset,
-        link.visuals,
-        link.collisions,
-    )
-
-
-def _welded(body: Body, link: _Link, X: Transform) -> Body:
+def _welded(body: Body, link: Body, X: Transform) -> Body:
     """The body with a link welded on at pose X; the ground's inertia stays nothing."""
     inertia = body.inertia if body.parent < 0 else body.inertia + link.inertia.moved(X)
     return replace(
