@@ -38,7 +38,7 @@ def read_mjcf(
     floating_base: let the base move freely by a joint "root_joint", unless it is free already.
     folder: of the file; what it includes and names must lie there or in one of `package_dirs`.
 
-    Springs, constraints and all else that a mechanism cannot hold is left out with a ModelWarning.
+    Constraints, servos and all else that a mechanism cannot hold is left out with a ModelWarning.
     """
     mujoco = _mujoco(source)
     files = MjcfSource(text, source, folder, package_dirs)

@@ -39,7 +39,6 @@ class Element:
     source: str
     line: int
     children: list[Element] = field(default_factory=list)
-    text: str = ""
 
     @property
     def where(self) -> str:
@@ -153,14 +152,11 @@ class _Tree:
     def __init__(self, source: str, encoding: str | None) -> None:
         self._document = Element("", {}, source, 1)
         self._open = [self._document]
-        self._texts: list[list[str]] = [[]]
         self._count = 0
         self._parser = expat.ParserCreate(encoding)
-        self._parser.buffer_text = True
         self._parser.StartDoctypeDeclHandler = self._doctype
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._characters
 
     def read(self, data: bytes) -> Element:
         try:
@@ -208,13 +204,9 @@ class _Tree:
         element = Element(tag, attributes, self._document.source, line)
         self._open[-1].children.append(element)
         self._open.append(element)
-        self._texts.append([])
 
     def _end(self, tag: str) -> None:
-        self._open.pop().text = "".join(self._texts.pop()).strip()
-
-    def _characters(self, text: str) -> None:
-        self._texts[-1].append(text)
+        self._open.pop()
 
 
 def _number(token: str, unbounded: bool) -> float | None:
