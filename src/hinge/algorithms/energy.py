@@ -1,7 +1,10 @@
 """Centre of mass, momentum and energy (math §1.4, §3).
 
-inward    R(p) = R(p) + φ(p,k) R(k) φ*(p,k)           composite inertias: the first moments
-          h(p) = h(p) + φ(p,k) h(k)                   momenta, starting from h(k) = M(k) V(k)
+    outward   V(k) = φ*(p,k) V(p) + H*(k) q̇(k),   h(k) = M(k) V(k)                              (1)
+    inward    h(p) = h(p) + φ(p,k) h(k)                                                         (2)
+              m(p) = m(p) + m(k),   mc(p) = mc(p) + R(p,k) mc(k) + m(k) p(p,k)                  (3)
+
+Momenta h, masses m and first moments mc of the whole mechanism arrive at the ground.
 """
 
 from __future__ import annotations
@@ -48,12 +51,9 @@ def momentum(
     if about not in ("com", "world"):
         raise ArgumentError(f"about is {about!r}; choose 'com' or 'world'")
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
-    V, h = mech.slots(2)
-    for p, k in mech.outward():
-        V[k] = phi[k].T @ V[p] + H[k].T @ qd_[k]
-        h[k] = mech.M[k] @ V[k]
+    _, h = _moving(mech, H, phi, qd_)
     for p, k in mech.inward():
-        h[p] = h[p] + phi[k] @ h[k]
+        h[p] = h[p] + phi[k] @ h[k]  # (2)
     if about == "world":
         return h[0]
     shift = skew(center_of_mass(mech, q)) @ h[0][3:]
@@ -63,24 +63,21 @@ def momentum(
 def generalized_momentum(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """M(q) q̇, armature included: (nv,).  O(N), no mass matrix is formed."""
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
-    V, h, joint = mech.slots(3)
-    for p, k in mech.outward():
-        V[k] = phi[k].T @ V[p] + H[k].T @ qd_[k]
-        h[k] = mech.M[k] @ V[k]
+    _, h = _moving(mech, H, phi, qd_)
+    (joint,) = mech.slots(1)
     for p, k in mech.inward():
         joint[k] = H[k] @ h[k] + mech.armature[k] * qd_[k]
-        h[p] = h[p] + phi[k] @ h[k]
+        h[p] = h[p] + phi[k] @ h[k]  # (2)
     return mech.join(joint)
 
 
 def kinetic_energy(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> Any:
     """½ Σ V* M V + ½ Σ armature q̇² = ½ q̇ᵀ M(q) q̇: a scalar, in J.  O(N)."""
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
-    (V,) = mech.slots(1)
+    V, h = _moving(mech, H, phi, qd_)
     twice = 0.0
-    for p, k in mech.outward():
-        V[k] = phi[k].T @ V[p] + H[k].T @ qd_[k]
-        twice = twice + V[k] @ (mech.M[k] @ V[k]) + qd_[k] @ (mech.armature[k] * qd_[k])
+    for _, k in mech.outward():
+        twice = twice + V[k] @ h[k] + qd_[k] @ (mech.armature[k] * qd_[k])
     return 0.5 * twice
 
 
@@ -89,12 +86,20 @@ def potential_energy(mech: Mechanism, q: np.ndarray) -> Any:
     return -(np.array(mech.gravity) @ _first_moment(mech, q))
 
 
+def _moving(mech: Mechanism, H: Any, phi: Any, qd: Any) -> tuple[list[Any], list[Any]]:
+    """V(k) and h(k) of each body by itself (1); qd: the rates of each joint."""
+    V, h = mech.slots(2)
+    for p, k in mech.outward():
+        V[k] = phi[k].T @ V[p] + H[k].T @ qd[k]
+        h[k] = mech.M[k] @ V[k]
+    return V, h
+
+
 def _first_moment(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """Σ m c in the world: (3,)."""
     phi = mech.phi(q)
-    mass = [M.mass for M in mech.M]
-    h = [M.h for M in mech.M]
+    mass, mc = [M.mass for M in mech.M], [M.h for M in mech.M]
     for p, k in mech.inward():
         mass[p] = mass[p] + mass[k]
-        h[p] = h[p] + phi[k].R @ h[k] + mass[k] * phi[k].p
-    return h[0]
+        mc[p] = mc[p] + phi[k].R @ mc[k] + mass[k] * phi[k].p  # (3)
+    return mc[0]

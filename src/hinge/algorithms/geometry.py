@@ -93,7 +93,7 @@ def christoffel(mech: Mechanism, q: np.ndarray, kind: int = 1) -> np.ndarray:
     first = _first_kind(mass_matrix_sensitivity(mech, q))
     if kind == 1:
         return first
-    return np.einsum("lk,ijk->lij", inverse_spd(mass_matrix(mech, q)), first)
+    return _second_kind(mech, q, first)
 
 
 def curvature(mech: Mechanism, q: np.ndarray) -> np.ndarray:
@@ -140,7 +140,7 @@ def _curvature_terms(mech: Mechanism, q: np.ndarray) -> tuple[np.ndarray, np.nda
     require_chart(mech, "curvature")
     second = mass_matrix_second_sensitivity(mech, q)
     first = _first_kind(mass_matrix_sensitivity(mech, q))
-    raised = np.einsum("lk,ijk->lij", inverse_spd(mass_matrix(mech, q)), first)
+    raised = _second_kind(mech, q, first)
     # second[h, k, i, j] = ∂_i ∂_j M_hk
     half = second.transpose(0, 2, 3, 1) - second.transpose(0, 2, 1, 3)
     bent = 0.5 * (half - half.transpose(1, 0, 2, 3))
@@ -155,9 +155,14 @@ def _factor_slopes(mech: Mechanism, q: np.ndarray) -> np.ndarray:
 
 
 def _first_kind(slopes: np.ndarray) -> np.ndarray:
-    """(1) from slopes[a, b, i] = ∂_i M_ab."""
+    """[ij,k] of (1) from slopes[a, b, i] = ∂_i M_ab."""
     own = slopes.transpose(2, 0, 1)  # [i, j, k] = ∂_i M_jk
     return 0.5 * (own + own.transpose(1, 0, 2) - slopes)
+
+
+def _second_kind(mech: Mechanism, q: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """{l;ij} of (1)."""
+    return np.einsum("lk,ijk->lij", inverse_spd(mass_matrix(mech, q)), first)
 
 
 def _relative(value: Any, *terms: Any) -> float:
