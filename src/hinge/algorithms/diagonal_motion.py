@@ -56,6 +56,10 @@ class ArticulatedRates(NamedTuple):
 
 
 class _Rates(NamedTuple):
+    """W and H° of every joint, and Ṗ, Ḋ and A that they make."""
+
+    W: Any
+    H_rate: Any
     P_rate: list[Any]
     D_rate: list[Any]
     A: list[Any]
@@ -85,8 +89,7 @@ def diagonal_dynamics(
         fall[k] = phi[k].T @ fall[p]
         drop = known.G[k].T @ fall[k]
         if normalized:
-            L, L_inv = upper_root(known.D[k])
-            Phi = half_upper(L_inv @ rates.D_rate[k] @ L_inv.T)
+            L, L_inv, Phi = _root_rate(known.D[k], rates.D_rate[k])
             nud[k] = L_inv @ rhs[k] + L.T @ drop + Phi.T @ nu_[k]  # (8)
         else:
             nud[k] = known.D_inv[k] @ rhs[k] + drop  # (7)
@@ -107,8 +110,7 @@ def diagonal_coriolis(
     for _, k in mech.outward():
         C[k] = -rhs[k]  # (7)
         if normalized:
-            _, L_inv = upper_root(known.D[k])
-            Phi = half_upper(L_inv @ rates.D_rate[k] @ L_inv.T)
+            _, L_inv, Phi = _root_rate(known.D[k], rates.D_rate[k])
             C[k] = -(L_inv @ rhs[k]) - Phi.T @ nu_[k]  # (9)
     return mech.join(C)
 
@@ -120,27 +122,24 @@ def diagonal_coriolis_matrix(mech: Mechanism, q: np.ndarray, nu: np.ndarray) -> 
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
     motion = spread(mech, H, phi, known, nu, normalized=True)
-    H_rate = mech.H_rate(q, mech.join(motion.qd))
-    W = [H[k].T @ motion.qd[k] if k else np.zeros(6) for k in range(len(mech.bodies))]
-    rates = _rates(mech, H, H_rate, phi, known, W)
+    rates = _rates(mech, H, mech.H_rate(q, mech.join(motion.qd)), phi, known, motion.W)
     unit = mech.rates(np.eye(mech.nv))
-    L_inv = [upper_root(D)[1] if k else D for k, D in enumerate(known.D)]
     V, V_plus, xi = mech.slots(3)
     V[0] = np.zeros((6, mech.nv))
     y = [np.zeros((6, mech.nv)) for _ in mech.bodies]
     for p, k in mech.outward():
         V_plus[k] = phi[k].T @ V[p]
-        xi[k] = L_inv[k].T @ unit[k]
+        xi[k] = upper_root(known.D[k])[1].T @ unit[k]
         V[k] = V_plus[k] + H[k].T @ (xi[k] - known.G[k].T @ V_plus[k])
         own = motion.V[k]
         # M V× times V is zero; it makes the operator skew
         y[k] = cross_force(own, mech.M[k] @ V[k]) + mech.M[k] @ cross_motion(own, V[k])
     still = [np.zeros(x.shape) for x in xi]
-    rhs = _inward(mech, H, H_rate, phi, known, rates, W, y, xi, V_plus, still)
+    rhs = _inward(mech, H, phi, known, rates, y, xi, V_plus, still)
     rows = [np.zeros((0, mech.nv))]
     for _, k in mech.outward():
-        Phi = half_upper(L_inv[k] @ rates.D_rate[k] @ L_inv[k].T)
-        rows.append(-(L_inv[k] @ rhs[k]) - Phi.T @ unit[k])
+        _, L_inv, Phi = _root_rate(known.D[k], rates.D_rate[k])
+        rows.append(-(L_inv @ rhs[k]) - Phi.T @ unit[k])
     return np.vstack(rows)
 
 
@@ -153,7 +152,7 @@ def articulated_rates(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> Articul
         )
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
     known = riccati(mech, H, phi)
-    W = [H[k].T @ qd_[k] for k in range(len(mech.bodies))]
+    W = mech.filled(lambda k: H[k].T @ qd_[k])
     rates = _rates(mech, H, mech.H_rate(q, qd), phi, known, W)
     inertias = (np.array(P[1:]).reshape(-1, 6, 6) for P in (known.P, rates.P_rate))
     blocks = ({(k, k): D[k] for _, k in mech.outward()} for D in (known.D, rates.D_rate))
@@ -169,12 +168,11 @@ def mass_factor_rate(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarr
         return mimicked.mass_factor_rate(mech, q, qd)
     H, phi, qd_, H_rate = mech.H(q), mech.phi(q), mech.rates(qd), mech.H_rate(q, qd)
     known = riccati(mech, H, phi)
-    W = [H[k].T @ qd_[k] for k in range(len(mech.bodies))]
+    W = mech.filled(lambda k: H[k].T @ qd_[k])
     rates = _rates(mech, H, H_rate, phi, known, W)
     blocks = {}
     for _, k in mech.outward():
-        L, L_inv = upper_root(known.D[k])
-        Phi = half_upper(L_inv @ rates.D_rate[k] @ L_inv.T)
+        L, L_inv, Phi = _root_rate(known.D[k], rates.D_rate[k])
         blocks[k, k], F = L @ Phi, known.G[k] @ L
         # Ġ L + G L̇, and G L = P H* L⁻*
         F_rate = rates.A[k] @ L_inv.T - F @ Phi.T
@@ -197,16 +195,10 @@ def _balance(
 ) -> tuple[list[Any], _Rates]:
     """rhs of (5) at every joint, gravity apart, and the rates that it took."""
     motion = spread(mech, H, phi, known, nu, normalized)
-    H_rate = mech.H_rate(q, mech.join(motion.qd))
-    nu_, tau_, f_ext_ = mech.rates(nu), mech.rates(tau), mech.wrenches(f_ext)
-    W, xi = mech.slots(2)
-    y = mech.filled(lambda k: -f_ext_[k])
-    for _, k in mech.outward():
-        W[k] = H[k].T @ motion.qd[k]
-        xi[k] = upper_root(known.D[k])[1].T @ nu_[k] if normalized else nu_[k]
-        y[k] = y[k] + cross_force(motion.V[k], mech.M[k] @ motion.V[k])
-    rates = _rates(mech, H, H_rate, phi, known, W)
-    rhs = _inward(mech, H, H_rate, phi, known, rates, W, y, xi, motion.V_plus, tau_)
+    V, tau_, f_ext_ = motion.V, mech.rates(tau), mech.wrenches(f_ext)
+    y = mech.filled(lambda k: cross_force(V[k], mech.M[k] @ V[k]) - f_ext_[k])
+    rates = _rates(mech, H, mech.H_rate(q, mech.join(motion.qd)), phi, known, motion.W)
+    rhs = _inward(mech, H, phi, known, rates, y, motion.xi, motion.V_plus, tau_)
     return rhs, rates
 
 
@@ -223,17 +215,21 @@ def _rates(mech: Mechanism, H: Any, H_rate: Any, phi: Any, known: Riccati, W: An
         U = cross_force(W[k], known.P_plus[k])
         Lambda_plus = mirror_lower(own + (U + U.T))  # (2)
         P_rate[p] = P_rate[p] + congruence(Lambda_plus, phi[k])  # (3)
-    return _Rates(P_rate, D_rate, A)
+    return _Rates(W, H_rate, P_rate, D_rate, A)
+
+
+def _root_rate(D: np.ndarray, D_rate: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The root L of D, L⁻¹, and Φ(L⁻¹ Ḋ L⁻*), with which L̇ = L Φ."""
+    L, L_inv = upper_root(D)
+    return L, L_inv, half_upper(L_inv @ D_rate @ L_inv.T)
 
 
 def _inward(
     mech: Mechanism,
     H: Any,
-    H_rate: Any,
     phi: Any,
     known: Riccati,
     rates: _Rates,
-    W: Any,
     y: Any,
     xi: Any,
     V_plus: Any,
@@ -244,7 +240,7 @@ def _inward(
     for p, k in mech.inward():
         own = y[k] + rates.A[k] @ xi[k]  # (4)
         felt = known.P_plus[k] @ V_plus[k]
-        rhs[k] = tau[k] + H_rate[k] @ felt - H[k] @ own  # (5)
-        y_plus = own + known.G[k] @ rhs[k] - cross_force(W[k], felt)  # (6)
+        rhs[k] = tau[k] + rates.H_rate[k] @ felt - H[k] @ own  # (5)
+        y_plus = own + known.G[k] @ rhs[k] - cross_force(rates.W[k], felt)  # (6)
         y[p] = y[p] + phi[k] @ y_plus
     return rhs

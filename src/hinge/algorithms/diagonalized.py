@@ -55,9 +55,11 @@ class Innovations(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """Joint rates and the velocities of bodies, before and after each joint."""
+    """ξ, joint rates and the motions W across joints, and of bodies before and after each joint."""
 
+    xi: list[Any]
     qd: list[Any]
+    W: list[Any]
     V_plus: list[Any]
     V: list[Any]
 
@@ -94,13 +96,14 @@ def spread(
 ) -> Spread:
     """Joint rates and body velocities from total rates."""
     nu_ = mech.rates(nu)
-    qd, V_plus, V = mech.slots(3)
+    xi, qd, W, V_plus, V = mech.slots(5)
     for p, k in mech.outward():
         V_plus[k] = phi[k].T @ V[p]
-        xi = upper_root(known.D[k])[1].T @ nu_[k] if normalized else nu_[k]
-        qd[k] = xi - known.G[k].T @ V_plus[k]  # (2)
-        V[k] = V_plus[k] + H[k].T @ qd[k]
-    return Spread(qd, V_plus, V)
+        xi[k] = upper_root(known.D[k])[1].T @ nu_[k] if normalized else nu_[k]
+        qd[k] = xi[k] - known.G[k].T @ V_plus[k]  # (2)
+        W[k] = H[k].T @ qd[k]
+        V[k] = V_plus[k] + W[k]
+    return Spread(xi, qd, W, V_plus, V)
 
 
 def working_forces(
