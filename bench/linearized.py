@@ -31,17 +31,23 @@ _QUANTITIES = {
         ("ddq_dq", "ddq_dv"),
     ),
 }
-# the results of a batch are kept within so many bytes, about those of a core's own cache
-_ROOM = 2**22
+
+
+# bytes of results that a core's own cache holds
+_NEAR = 2**20
 
 
 def linearized(case: Case, settings: Settings) -> Iterator[Row]:
-    """Both quantities of a robot, of a batch on one thread and of one state."""
+    """Both quantities of a robot, of batches on one thread and of one state."""
     robot = hinge.Robot(case.mechanism, threads=1)
-    size = int(np.clip(_ROOM // (24 * case.nv**2), 64, BATCH))
-    states = random_states(case.mechanism, size)
+    states = random_states(case.mechanism, BATCH)
+    near = min(BATCH, _NEAR // (24 * case.nv**2) // 8 * 8)
     for quantity in _QUANTITIES:
-        for kind, count in (("derivatives", size), ("one derivative", 1)):
+        for kind, count in (
+            ("derivatives", near),
+            ("many derivatives", BATCH),
+            ("one derivative", 1),
+        ):
             ours, got = _hinge(robot, quantity, states, count)
             contestants = [ours]
             differences = {"generic": _difference(got, _generic(robot, quantity, states))}

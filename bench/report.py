@@ -102,7 +102,8 @@ def _tables(results: Results) -> list[Table]:
         _contest(results, "rollout", f"Rollouts of {STEPS} steps, per step and sample, one thread"),
         _contest(results, "total rates", f"Total rates, batches of {BATCH} on one thread"),
         _contest(results, "hybrid", "Hybrid dynamics, batches on one thread"),
-        _contest(results, "derivatives", "Derivatives, batches on one thread"),
+        _contest(results, "derivatives", "Derivatives, a megabyte of results, one thread"),
+        _contest(results, "many derivatives", f"Derivatives, batches of {BATCH} on one thread"),
         _contest(results, "one derivative", "Derivatives, one state, one call from Python"),
         _scaling(results),
         _first_calls(results),
@@ -120,7 +121,8 @@ def _targets(results: Results) -> Table:
         rows.append([t.what, bound, value, said])
     note = (
         "float64, public calls on arrays [B, n]; unless said otherwise one thread, B = "
-        f"{BATCH}. Ratios are those of the tables below."
+        f"{BATCH}, and so many that their results stay in a core's cache for batches of "
+        "derivatives. Ratios are those of the tables below."
     )
     return Table("Targets", ["target", "aim", "measured", ""], rows, note)
 
