@@ -14,6 +14,7 @@ from .small import atan2, cos, sign, sin, sqrt
 
 __all__ = [
     "about_axis",
+    "axial",
     "from_rpy",
     "is_rotation",
     "quaternion_conjugate",
@@ -38,6 +39,11 @@ def skew(v: Any) -> np.ndarray:
     """The matrix v× with (v×) w = v × w."""
     x, y, z = v
     return np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+
+
+def axial(A: np.ndarray) -> np.ndarray:
+    """The v with v× = A − Aᵀ: of a rotation by θ about n, 2 sin θ n."""
+    return np.array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]])
 
 
 def about_axis(axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
@@ -172,11 +178,10 @@ def quaternion_from_matrix(R: np.ndarray) -> np.ndarray:
     t = np.trace(R)
     squares = np.array([1 + t, *(1 - t + 2 * np.diag(R))])
     i = int(np.argmax(squares))
-    vector = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
     if i == 0:
-        quat = np.array([squares[0], *vector])
+        quat = np.array([squares[0], *axial(R)])
     else:
-        quat = np.array([vector[i - 1], *(R + R.T)[i - 1]])
+        quat = np.array([axial(R)[i - 1], *(R + R.T)[i - 1]])
         quat[i] = squares[i]
     quat = quat / np.linalg.norm(quat)
     return -quat if quat[0] < 0 else quat

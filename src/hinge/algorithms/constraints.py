@@ -23,7 +23,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..mechanism import Mechanism
-from ..rotation import skew
+from ..rotation import axial, skew
 from ..small import solve_spd
 from .inverse_dynamics import bias_forces
 from .kinematics import frame_pose, frame_velocity, jacobian, velocity_product_acceleration
@@ -121,7 +121,7 @@ def constraint_error(
     for c in constraints:
         R_right, d = _relative_pose(mech, q, c)
         R = R_right.T @ frame_pose(mech, q, c.left)[:3, :3]
-        turn = 0.5 * np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+        turn = 0.5 * axial(R)
         free = [i for i in range(3) if i not in c.axes]
         if len(free) == 1:
             turn = skew(np.eye(3)[free[0]]) @ R[:, free[0]]

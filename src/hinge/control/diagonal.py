@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
 from ..robot import Robot
-from ..rotation import quaternion_log
+from ..rotation import axial, quaternion_log
 from ..runtime.check import check_choice, check_pose
 from ..runtime.kernel import Kernel
 from ..trace.functions import less, where
@@ -133,47 +133,38 @@ class PoseFeedback(_Law):
     @cached_property
     def _more(self) -> dict[str, Kernel]:
         compile = self.robot.compile
+        return {"error": compile(self._error), "pull": compile(self._pull)}
 
-        def error(q: Any) -> Any:
-            return np.concatenate(self._difference(q))
-
-        def pull(q: Any) -> Any:
-            return self._pull(q)
-
-        return {"error": compile(error), "pull": compile(pull)}
-
-    def _difference(self, q: Any) -> tuple[Any, Any]:
-        """Rotation vector and displacement."""
+    def _left(self, q: Any) -> tuple[Any, Any]:
+        """What is left to turn and to go: R̂ Rᵀ and p̂ − p."""
         X = self.robot.alg.frame_pose(q, self.frame)
-        return _rotation_vector(self.target[:3, :3] @ X[:3, :3].T), self.target[:3, 3] - X[:3, 3]
+        return self.target[:3, :3] @ X[:3, :3].T, self.target[:3, 3] - X[:3, 3]
+
+    def _error(self, q: Any) -> Any:
+        R, shift = self._left(q)
+        return np.concatenate([_rotation_vector(R), shift])
 
     def _pull(self, q: Any) -> Any:
-        turn, shift = self._difference(q)
+        R, shift = self._left(q)
         k_o, k_p = self.stiffness
-        if self.orientation == "axes":
-            X = self.robot.alg.frame_pose(q, self.frame)
-            turn = 0.5 * _vector_of(self.target[:3, :3] @ X[:3, :3].T)
-        w = np.concatenate([2 * k_o * turn, k_p * shift])
+        turn = 0.5 * axial(R) if self.orientation == "axes" else _rotation_vector(R)
+        w = np.concatenate([2 * k_o * turn, k_p * shift])  # (3), (4)
         return self.robot.alg.jacobian(q, self.frame).T @ w
 
     def _potential(self, q: Any) -> Any:
-        turn, shift = self._difference(q)
+        R, shift = self._left(q)
         k_o, k_p = self.stiffness
-        far = k_o * (turn @ turn)
         if self.orientation == "axes":
-            X = self.robot.alg.frame_pose(q, self.frame)
-            far = k_o * (3 - np.trace(self.target[:3, :3] @ X[:3, :3].T))
-        return far + 0.5 * k_p * (shift @ shift)
-
-
-def _vector_of(R: Any) -> Any:
-    """2 sin θ n of a rotation by θ about n."""
-    return np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+            far = 3 - np.trace(R)  # (3)
+        else:
+            turn = _rotation_vector(R)
+            far = turn @ turn  # (4)
+        return k_o * far + 0.5 * k_p * (shift @ shift)
 
 
 def _rotation_vector(R: Any) -> Any:
     """θ n with 0 ≤ θ ≤ π, on traced scalars: from the row of 4 q qᵀ with the largest diagonal."""
-    x, y, z = _vector_of(R)
+    x, y, z = axial(R)
     S, t = R + R.T, np.trace(R)
     rows = [
         np.array([1 + t, x, y, z]),
