@@ -60,7 +60,7 @@ class Operators:
     @cached_property
     def H(self) -> Local:
         """Hinge maps, body → joint."""
-        return self._local("H", "H", self.joint, self.body, Blocks(lambda: self.H_blocks))
+        return self._local("H", self.joint, self.body, Blocks(lambda: self.H_blocks))
 
     @cached_property
     def M(self) -> Local:
@@ -69,12 +69,12 @@ class Operators:
             lambda: self.mechanism.M,
             lambda: [np.zeros((0, 0)), *(inverse_spd(M.matrix) for M in self.mechanism.M[1:])],
         )
-        return self._local("M", "M", self.body, self.body, blocks, symmetric=True, constant=True)
+        return self._local("M", self.body, self.body, blocks, symmetric=True, constant=True)
 
     @cached_property
     def J(self) -> Operator:
         """Armature, joint → joint; zero if no joint has any."""
-        return self._armature("J", "J", self.joint, list(self.mechanism.armature))
+        return self._armature("J", self.joint, list(self.mechanism.armature))
 
     @cached_property
     def E_phi(self) -> Hop:
@@ -150,12 +150,12 @@ class Operators:
     @cached_property
     def J_a(self) -> Operator:
         """Armature of the active joints."""
-        return self._armature("J_a", "J_a", self.H_a.out, self._rotors(True))
+        return self._armature("J_a", self.H_a.out, self._rotors(True))
 
     @cached_property
     def J_p(self) -> Operator:
         """Armature of the passive joints."""
-        return self._armature("J_p", "J_p", self.H_p.out, self._rotors(False))
+        return self._armature("J_p", self.H_p.out, self._rotors(False))
 
     def _rotors(self, which: bool) -> list[np.ndarray]:
         return [a[self._picked(k, which)] for k, a in enumerate(self.mechanism.armature)]
@@ -184,20 +184,18 @@ class Operators:
         picked = [self._picked(k, which) for k in range(len(self.joint.sizes))]
         out = Space(space, tuple(int(p.sum()) for p in picked))
         made = Blocks(lambda: [H[p] for H, p in zip(self.H_blocks, picked, strict=True)])
-        return self._local(name, name, out, self.body, made)
+        return self._local(name, out, self.body, made)
 
     # making leaves
 
-    def _local(
-        self, name: str, tex: str, out: Space, into: Space, blocks: Blocks, **kind: bool
-    ) -> Local:
-        return Local(out, into, self, name=name, tex=tex, blocks=blocks, **kind)
+    def _local(self, name: str, out: Space, into: Space, blocks: Blocks, **kind: bool) -> Local:
+        return Local(out, into, self, name=name, tex=name, blocks=blocks, **kind)
 
-    def _armature(self, name: str, tex: str, space: Space, rotors: list[np.ndarray]) -> Operator:
+    def _armature(self, name: str, space: Space, rotors: list[np.ndarray]) -> Operator:
         if not any(r.any() for r in rotors):
             return Zero(space, space)
         made = Blocks(lambda: [np.diag(r) for r in rotors])
-        return self._local(name, tex, space, space, made, symmetric=True, constant=True)
+        return self._local(name, space, space, made, symmetric=True, constant=True)
 
 
 _OF_JOINTS = (

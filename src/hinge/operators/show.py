@@ -8,7 +8,7 @@ from ..trace.program import trace
 from .expr import Adjoint, Identity, Operator, Product, Sum, Zero, same_number
 from .leaves import Leaf, Local
 from .plan import plan
-from .steps import Given
+from .steps import Given, signed_sum
 
 __all__ = ["describe", "latex", "text"]
 
@@ -29,7 +29,7 @@ def text(A: Any) -> str:
         case Product():
             return " @ ".join(f"({text(f)})" if isinstance(f, Sum) else text(f) for f in A.factors)
         case Sum():
-            return _added([(c, _wrapped(c, t)) for c, t in A.terms], " * ")
+            return signed_sum([(c, _wrapped(c, t)) for c, t in A.terms], " * ")
         case _:
             rows = ("[" + ", ".join(text(e) for e in row) + "]" for row in A.rows)
             return f"block([{', '.join(rows)}])"
@@ -53,7 +53,7 @@ def latex(A: Any) -> str:
             pairs = zip(parts, A.factors, strict=True)
             return r"\,".join(rf"\left({s}\right)" if isinstance(f, Sum) else s for s, f in pairs)
         case Sum():
-            return _added([(c, latex(t)) for c, t in A.terms], r"\,")
+            return signed_sum([(c, latex(t)) for c, t in A.terms], r"\,")
         case _:
             rows = r" \\ ".join(" & ".join(latex(e) for e in row) for row in A.rows)
             return rf"\begin{{bmatrix}} {rows} \end{{bmatrix}}"
@@ -62,21 +62,6 @@ def latex(A: Any) -> str:
 def _wrapped(c: Any, term: Operator) -> str:
     plain = same_number(c, 1) or same_number(c, -1) or not isinstance(term, Product)
     return text(term) if plain else f"({text(term)})"
-
-
-def _added(parts: list[tuple[Any, str]], times: str) -> str:
-    out = ""
-    for c, part in parts:
-        negative = isinstance(c, (int, float)) and c < 0
-        size = -c if negative else c
-        plain = isinstance(size, (int, float)) and size == 1
-        sign = (" - " if negative else " + ") if out else ("-" if negative else "")
-        out += sign + (part if plain else f"{_number(size)}{times}{part}")
-    return out
-
-
-def _number(c: Any) -> str:
-    return f"{c:g}" if isinstance(c, (int, float)) else str(c)
 
 
 def describe(A: Operator) -> str:

@@ -51,17 +51,13 @@ def simplify(A: Operator) -> Operator:
     """
     if not contains_block(A):
         return _derived(A)[0]
-    spread_out = spread(A)
-    rows = spread_out.rows if isinstance(spread_out, Block) else ((spread_out,),)
-    return block([[_derived(entry)[0] for entry in row] for row in rows])
+    return block([[_derived(entry)[0] for entry in row] for row in _rows(A)])
 
 
 def explain(A: Operator) -> str:
     """The steps of `simplify`, a law each, as text."""
     if contains_block(A):
-        spread_out = spread(A)
-        rows = spread_out.rows if isinstance(spread_out, Block) else ((spread_out,),)
-        return "\n\n".join(explain(entry) for row in rows for entry in row)
+        return "\n\n".join(explain(entry) for row in _rows(A) for entry in row)
     result, steps = _derived(A)
     if not steps:
         return f"{A}\nno law makes this shorter"
@@ -70,6 +66,12 @@ def explain(A: Operator) -> str:
     if str(result) != str(steps[-1][1]):
         lines.append(f"= {result}")
     return "\n".join(lines)
+
+
+def _rows(A: Operator) -> tuple[tuple[Operator, ...], ...]:
+    """The entries of an expression with blocks in it, multiplied out."""
+    whole = spread(A)
+    return whole.rows if isinstance(whole, Block) else ((whole,),)
 
 
 def _derived(A: Operator) -> tuple[Operator, list[tuple[str, Operator]]]:

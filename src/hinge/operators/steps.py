@@ -8,7 +8,7 @@ sweep.  Blocks are vectors or matrices of columns of any scalar.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,7 +17,17 @@ import numpy as np
 from .leaves import Chain, Hop, Local, Pick
 from .spaces import Space
 
-__all__ = ["Apply", "Carry", "Combine", "Direction", "Given", "Memory", "Reach", "Step"]
+__all__ = [
+    "Apply",
+    "Carry",
+    "Combine",
+    "Direction",
+    "Given",
+    "Memory",
+    "Reach",
+    "Step",
+    "signed_sum",
+]
 
 Direction = Literal["inward", "outward", ""]
 
@@ -89,13 +99,7 @@ class Combine(Step):
 
     def show(self, names: list[str]) -> str:
         """As in v1 - 2 v2."""
-        out = ""
-        for c, name in zip(self.coefficients, names, strict=True):
-            negative = isinstance(c, (int, float)) and c < 0
-            size = -c if negative else c
-            sign = (" - " if out else "-") if negative else (" + " if out else "")
-            out += sign + (name if _one(size) else f"{size} {name}")
-        return out or "0"
+        return signed_sum(zip(self.coefficients, names, strict=True), " ") or "0"
 
 
 @dataclass(frozen=True)
@@ -201,6 +205,18 @@ def local(leaf: Local, k: int, v: Any) -> Any:
     """A block of a local operator, or its transpose, times a block."""
     block = leaf.values[k]
     return block.T @ v if leaf.adjoint else block @ v
+
+
+def signed_sum(terms: Iterable[tuple[Any, str]], times: str) -> str:
+    """Σ c · name as text, as in a - 2 b; times: what stands between a number and a name."""
+    out = ""
+    for c, name in terms:
+        negative = isinstance(c, (int, float)) and c < 0
+        size = -c if negative else c
+        number = f"{size:g}" if isinstance(size, (int, float)) else str(size)
+        sign = (" - " if negative else " + ") if out else ("-" if negative else "")
+        out += sign + (name if _one(size) else f"{number}{times}{name}")
+    return out
 
 
 def _one(c: Any) -> bool:

@@ -95,8 +95,7 @@ def spread(A: Operator) -> Operator:
 def _grid(A: Operator) -> list[list[Operator]]:
     match A:
         case Block():
-            rows = [[_grid(entry)[0][0] for entry in row] for row in A.rows]
-            return rows
+            return [[_grid(entry)[0][0] for entry in row] for row in A.rows]
         case Product():
             out = _grid(A.factors[0])
             for factor in A.factors[1:]:
