@@ -90,14 +90,14 @@ def test_constraint_forces_are_forces_on_the_frames():
     s = random_state(robot, 1)
     left, right = frames(robot)
     loop = LoopConstraint(left, right)
-    motion = robot.constrained_forward_dynamics(s.q, s.qd, s.qdd, [loop])
+    motion = robot.constrained_forward_dynamics(s.q, s.qd, s.qdd, [loop], s.f_ext)
     R = robot.frame_pose(s.q, right)[:3, :3]
     moment, force = R @ motion.forces[:3], R @ motion.forces[3:]
     d = robot.frame_pose(s.q, left)[:3, 3] - robot.frame_pose(s.q, right)[:3, 3]
     J_left, J_right = robot.jacobian(s.q, left), robot.jacobian(s.q, right)
     on_left = J_left.T @ np.concatenate([moment, force])
     on_right = J_right.T @ np.concatenate([moment + np.cross(d, force), force])
-    free = robot.forward_dynamics(s.q, s.qd, s.qdd + on_left - on_right)
+    free = robot.forward_dynamics(s.q, s.qd, s.qdd + on_left - on_right, s.f_ext)
     assert_close(motion.qdd, free, 1e-9)
 
 

@@ -291,12 +291,12 @@ def test_linear_models_follow_the_motion(name):
     robot = SMALL[name]
     s = random_state(robot, 2)
     d = np.random.default_rng(1).normal(size=(3, robot.nv))
-    A, B = robot.linearize(s.q, s.qd, s.qdd)
+    A, B = robot.linearize(s.q, s.qd, s.qdd, f_ext=s.f_ext)
     x = np.concatenate(d[:2])
     rate = A @ x + B @ d[2]
     acc = complex_step(
         lambda e: robot.alg.forward_dynamics(
-            robot.alg.integrate(s.q, e * d[0]), s.qd + e * d[1], s.qdd + e * d[2]
+            robot.alg.integrate(s.q, e * d[0]), s.qd + e * d[1], s.qdd + e * d[2], s.f_ext
         )
     )
     assert_close(rate[robot.nv :], acc, 1e-12)

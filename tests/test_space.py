@@ -105,6 +105,18 @@ def test_reaction_mode_prefers_the_tool_and_then_the_base():
     assert abs(moved @ motion.qdd[:6]) < 1e-6 * np.linalg.norm(moved)
 
 
+@pytest.mark.parametrize("way", ["reaction_control", "follow"])
+def test_thrusters_may_fire_meanwhile(way):
+    """Whatever the force on the base, the tool moves as told, but for what damping leaves."""
+    s, wanted = random_state(ROBOT, 3), np.array([0.1, 0.2, -0.1, 0.3, 0.1, 0.2])
+    task = wanted if way == "reaction_control" else space.Target(np.eye(4), acceleration=wanted)
+    still = np.zeros(ROBOT.nv)
+    motion = getattr(space, way)(ROBOT, s.q, still, "tool", task, ARM, tau_passive=s.qdd)
+    assert_close(motion.tau[:6], s.qdd[:6], 0)
+    assert_close(ROBOT.frame_acceleration(s.q, still, motion.qdd, "tool"), wanted, 1e-7)
+    assert_close(ROBOT.forward_dynamics(s.q, still, motion.tau), motion.qdd, 1e-8)
+
+
 def test_the_null_space_is_left_to_a_wish():
     rng = np.random.default_rng(0)
     A, b, wish = rng.normal(size=(3, 7)), rng.normal(size=3), rng.normal(size=7)
