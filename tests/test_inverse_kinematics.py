@@ -117,6 +117,7 @@ BAD = {
     "task": (dict(task="reach"), "task is 'reach'; expected one of 'pose', 'position'"),
     "tolerance": (dict(tolerance=0.0), "tolerance is 0.0; expected a finite number above 0"),
     "iterations": (dict(max_iterations=0), "max_iterations is 0"),
+    "half an iteration": (dict(max_iterations=0.5), "max_iterations is 0.5; expected a whole"),
     "restarts": (dict(restarts=-1), "restarts is -1"),
     "restarts text": (dict(restarts="many"), "restarts is 'many'"),
     "start": (dict(q0=np.zeros(3)), r"q0 has shape \(3,\)"),

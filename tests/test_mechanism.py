@@ -51,6 +51,10 @@ BAD = {
     "negative mass": (lambda: two(inertia=Inertia(-1.0)), "body 'b': mass is -1 kg"),
     "nan mass": (lambda: two(inertia=Inertia(np.nan)), "body 'b': mass is nan"),
     "infinite com": (lambda: two(inertia=Inertia(1.0, (0, np.inf, 0))), "body 'b': com is"),
+    "nonphysical": (
+        lambda: MechanismBuilder("m", nonphysical="ignore"),
+        "m: nonphysical is 'ignore'; expected one of error, warn, accept",
+    ),
     "text mass": (lambda: two(inertia=Inertia("heavy")), "mass is 'heavy'; expected numbers"),
     "asymmetric": (
         lambda: two(inertia=Inertia(1.0, about_com=[[1, 0.5, 0], [0, 1, 0], [0, 0, 1]])),

@@ -134,7 +134,7 @@ BAD = {
     ),
     "out for normalized": (lambda: ARM.total_rates(Z, Z, np.zeros(3)), "normalized is array"),
     "threads": (lambda: Robot(ARM.mechanism, threads=0), "threads is 0; expected a whole number"),
-    "zoo": (lambda: zoo.arm(0), r"zoo.arm\(0\): expected n ≥ 1"),
+    "zoo": (lambda: zoo.arm(0), "zoo.arm: n is 0; expected a whole number above 0"),
 }
 
 

@@ -17,7 +17,9 @@ from .rotation import is_rotation
 from .shapes import Shape
 from .spatial import Inertia, Transform
 
-__all__ = ["MechanismBuilder", "check_inertia", "inertia_problem"]
+__all__ = ["MechanismBuilder", "check_inertia"]
+
+_NONPHYSICAL = ("error", "warn", "accept")
 
 
 class MechanismBuilder:
@@ -33,6 +35,10 @@ class MechanismBuilder:
         gravity: Sequence[float] | np.ndarray = (0.0, 0.0, -9.81),
         nonphysical: Literal["error", "warn", "accept"] = "error",
     ) -> None:
+        if nonphysical not in _NONPHYSICAL:
+            raise ModelError(
+                f"{name}: nonphysical is {nonphysical!r}; expected one of {', '.join(_NONPHYSICAL)}"
+            )
         g = _finite(f"{name}: gravity", gravity, (3,))
         self._name = name
         self._gravity: tuple[float, float, float] = (float(g[0]), float(g[1]), float(g[2]))
@@ -153,14 +159,14 @@ def check_inertia(where: str, inertia: Inertia, nonphysical: str = "error") -> N
         raise ModelError(f"{where}: mass is {mass:g} kg; it must not be negative")
     _finite(f"{where}: com", inertia.com, (3,))
     _finite(f"{where}: about_com", inertia.about_com, (3, 3))
-    problem = inertia_problem(inertia)
+    problem = _inertia_problem(inertia)
     if problem and nonphysical == "error":
         raise ModelError(f"{where}: {problem}")
     if problem and nonphysical == "warn":
         warnings.warn(f"{where}: {problem}", ModelWarning, stacklevel=4)
 
 
-def inertia_problem(inertia: Inertia) -> str:
+def _inertia_problem(inertia: Inertia) -> str:
     """What keeps a rotational inertia from being that of a body, or nothing.
 
     Principal moments come from ∫ρ: they are not negative, and none exceeds the sum of the others.

@@ -144,10 +144,8 @@ def robot_kernel(
         hint = did_you_mean(name, algorithms.__all__)
         raise ArgumentError(f"kernel of {mech.name!r}: no algorithm is called {name!r}; {hint}")
     for unknown in (a for a in arrays if array_shape(mech, a) == ()):
-        known = ", ".join(("q", "qd", "qdd", "tau", "dv", "f_ext", *PARAMETERS))
-        raise ArgumentError(
-            f"kernel of {mech.name!r}: no array is called {unknown!r}; known: {known}"
-        )
+        hint = did_you_mean(unknown, ("q", "f_ext", "points", *PARAMETERS, *PER_DOF))
+        raise ArgumentError(f"kernel of {mech.name!r}: no array is called {unknown!r}; {hint}")
     make = partial(_program, mech, name, arrays, dict(static))
     key = digest(pickle.dumps(mech), name, repr(arrays), repr(static))
     title = f"{name} of {mech.name!r}"

@@ -187,6 +187,6 @@ def quaternion_from_matrix(R: np.ndarray) -> np.ndarray:
     return -quat if quat[0] < 0 else quat
 
 
-def is_rotation(R: np.ndarray, tolerance: float = 1e-6) -> bool:
-    """Whether R is orthonormal and right-handed to within the tolerance."""
-    return bool(np.abs(R @ R.T - np.eye(3)).max() < tolerance and np.linalg.det(R) > 0)
+def is_rotation(R: np.ndarray) -> bool:
+    """Whether R is orthonormal, to the six digits that files have, and right-handed."""
+    return bool(np.abs(R @ R.T - np.eye(3)).max() < 1e-6 and np.linalg.det(R) > 0)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .builder import MechanismBuilder
-from .errors import ArgumentError
 from .joints import (
     Cylindrical,
     Free,
@@ -23,6 +22,7 @@ from .joints import (
 from .mechanism import GROUND
 from .robot import Robot
 from .rotation import quaternion_matrix
+from .runtime.check import check_whole
 from .shapes import Shape
 from .spatial import Inertia, Transform
 
@@ -46,7 +46,7 @@ _TURN = {0: ((0, 0, 1), (0, 1, 0), (-1, 0, 0)), 1: ((1, 0, 0), (0, 0, -1), (0, 1
 
 def pendulum(n: int = 1) -> Robot:
     """n links of 1 m and 1 kg hanging from one another; hinges about y."""
-    _at_least("pendulum", n, 1)
+    check_whole("zoo.pendulum", "n", n)
     b = MechanismBuilder(f"pendulum{n}")
     parent, at = GROUND, (0.0, 0.0, 0.0)
     for i in range(1, n + 1):
@@ -58,7 +58,7 @@ def pendulum(n: int = 1) -> Robot:
 
 def arm(n: int = 7) -> Robot:
     """A serial arm of n joints that twist and bend in turn, with a frame "tool"."""
-    _at_least("arm", n, 1)
+    check_whole("zoo.arm", "n", n)
     b = MechanismBuilder(f"arm{n}")
     _serial_arm(b, n, GROUND, (0.0, 0.0, 0.0))
     return Robot(b.build())
@@ -66,7 +66,7 @@ def arm(n: int = 7) -> Robot:
 
 def space_arm(n: int = 7) -> Robot:
     """An arm of n joints on a 100 kg satellite that floats without gravity."""
-    _at_least("space_arm", n, 1)
+    check_whole("zoo.space_arm", "n", n)
     b = MechanismBuilder(f"space_arm{n}", gravity=(0.0, 0.0, 0.0))
     _box(b, "base", GROUND, Free(), (0.0, 0.0, 0.0), 100.0, (1.0, 1.0, 1.0), "base_free")
     _serial_arm(b, n, "base", (0.0, 0.0, 0.5))
@@ -79,8 +79,8 @@ def flexible_arm(n: int = 2, segments: int = 4) -> Robot:
     A link is cut into `segments` pieces, each with a spring in its middle, so that whole pieces lie
     between springs and halves at the ends; springs are passive hinges with a little damping.
     """
-    _at_least("flexible_arm", n, 1)
-    _at_least("flexible_arm segments", segments, 1)
+    check_whole("zoo.flexible_arm", "n", n)
+    check_whole("zoo.flexible_arm", "segments", segments)
     b = MechanismBuilder(f"flexible_arm{n}", gravity=(0.0, 0.0, 0.0))
     piece, bend = 1.0 / segments, 20.0 * segments
     parent, at = GROUND, (0.0, 0.0, 0.0)
@@ -102,7 +102,7 @@ def slosh(tanks: int = 2) -> Robot:
     The fuel of a tank is a mass on springs, 0.2 Hz if the satellite were held; the wheels are
     driven, the satellite and the fuel are not.
     """
-    _at_least("slosh", tanks, 1)
+    check_whole("zoo.slosh", "tanks", tanks)
     b = MechanismBuilder(f"slosh{tanks}", gravity=(0.0, 0.0, 0.0))
     _box(b, "hull", GROUND, Free(), (0.0, 0.0, 0.0), 200.0, (1.0, 1.0, 1.5), "hull_free")
     for i, (name, axis) in enumerate((("x", _X), ("y", _Y), ("z", _Z))):
@@ -121,7 +121,7 @@ def slosh(tanks: int = 2) -> Robot:
 
 def snake(n: int = 10) -> Robot:
     """n links of 0.2 m on the loose, joined by hinges that bend in turn sideways and up."""
-    _at_least("snake", n, 1)
+    check_whole("zoo.snake", "n", n)
     b = MechanismBuilder(f"snake{n}")
     tail = (-0.2, 0.0, 0.0)
     _link(b, "link1", GROUND, Free(), (0.0, 0.0, 0.0), 0.5, tail, 0.04, "head_free")
@@ -201,7 +201,7 @@ def _leg(b: MechanismBuilder, side: str, y: float) -> None:
 
 def tree(seed: int = 0, n: int = 20) -> Robot:
     """A random tree of n bodies that has every joint type, branches, armature and offsets."""
-    _at_least("tree", n, 1)
+    check_whole("zoo.tree", "n", n)
     rng = np.random.default_rng(seed)
     b = MechanismBuilder(f"tree{seed}", gravity=rng.normal(size=3) * 5)
     kinds = rng.permutation(len(_KINDS))
@@ -308,8 +308,3 @@ def _box(
     inertia = Inertia(mass, (0.0, 0.0, 0.0), np.diag([y + z, x + z, x + y]) * mass / 12)
     shape = Shape("box", size)
     b.add(name, parent, joint, joint_name, Transform(translation=at), inertia, visuals=[shape])
-
-
-def _at_least(what: str, n: int, least: int) -> None:
-    if n < least:
-        raise ArgumentError(f"zoo.{what}({n}): expected n ≥ {least}")

@@ -37,7 +37,7 @@ def center_of_mass(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """The centre of mass of all moving bodies, (3,) in the world.  O(N)."""
     mass = total_mass(mech)
     if is_zero(mass):
-        raise ModelError(f"{mech.name!r} has no mass: its centre of mass is nowhere")
+        raise ModelError(f"{mech.name!r} has no mass and so no centre of mass; give a body mass")
     return _first_moment(mech, q) / mass
 
 

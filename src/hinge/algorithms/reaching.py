@@ -174,9 +174,9 @@ def _status(problem: _Problem, end: _End) -> Status:
     return "singular" if bends[0] < -1e-4 * np.abs(bends).max() else "unreachable"
 
 
-def _hessian(problem: _Problem, q: np.ndarray, h: float = 1e-5) -> np.ndarray:
+def _hessian(problem: _Problem, q: np.ndarray) -> np.ndarray:
     """The second derivatives of ½|e|², by central differences of its gradient."""
-    columns = []
+    columns, h = [], 1e-5
     for direction in np.eye(problem.mech.nv):
         ahead = problem.gradient(integrate(problem.mech, q, h * direction))
         behind = problem.gradient(integrate(problem.mech, q, -h * direction))

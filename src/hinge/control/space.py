@@ -195,7 +195,10 @@ def _base(robot: Robot) -> str:
     for body in robot.mechanism.bodies[1:]:
         if body.parent == 0 and isinstance(body.joint, Free):
             return body.joint_name
-    raise ArgumentError(f"{robot.name!r} has no base that floats: no body hangs on a Free joint")
+    raise ArgumentError(
+        f"{robot.name!r} has no base that floats: no body hangs on the ground by a Free joint; "
+        f"load it with floating_base=True"
+    )
 
 
 def _scattered(mask: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -287,7 +287,11 @@ def block(rows: Sequence[Sequence[Operator]]) -> Operator:
     """Operators in rows and columns: `block([[A, B], [C, D]])`, between direct sums of spaces."""
     given = tuple(tuple(row) for row in rows)
     if not given or not all(len(row) == len(given[0]) > 0 for row in given):
-        raise ArgumentError("block needs rows of the same length, at least one operator in each")
+        lengths = ", ".join(str(len(row)) for row in given) or "none"
+        raise ArgumentError(
+            f"block needs rows of the same length, at least one operator in each; got rows of "
+            f"length {lengths}"
+        )
     for i, row in enumerate(given):
         for j, entry in enumerate(row):
             if not isinstance(entry, Operator):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..runtime.call import single
-from ..runtime.check import check_choice, check_number, check_pose
+from ..runtime.check import check_choice, check_number, check_pose, check_whole
 from .front import Front
 
 if TYPE_CHECKING:
@@ -82,8 +82,8 @@ class Kinematics(Front):
             target=check_pose(where, "target", target),
             task=check_choice(where, "task", task, ("pose", "position", "orientation")),
             tolerance=check_number(where, "tolerance", tolerance, above=0),
-            max_iterations=int(check_number(where, "max_iterations", max_iterations, above=0)),
-            restarts=int(check_number(where, "restarts", restarts, above=-1)),
+            max_iterations=check_whole(where, "max_iterations", max_iterations),
+            restarts=check_whole(where, "restarts", restarts, above=-1),
             rng=np.random.default_rng(rng),
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..rotation import is_rotation
 
-__all__ = ["check_choice", "check_number", "check_pose"]
+__all__ = ["check_choice", "check_number", "check_pose", "check_whole"]
 
 
 def check_choice(where: str, name: str, value: Any, known: tuple[Any, ...]) -> Any:
@@ -25,6 +25,13 @@ def check_number(where: str, name: str, value: Any, above: float) -> float:
     if not isinstance(value, (int, float, np.number)) or not above < value < np.inf:
         raise ArgumentError(f"{where}: {name} is {value!r}; expected a finite number above {above}")
     return float(value)
+
+
+def check_whole(where: str, name: str, value: Any, above: int = 0) -> int:
+    """The value, if it is a whole number above the bound."""
+    if not isinstance(value, (int, np.integer)) or value <= above:
+        raise ArgumentError(f"{where}: {name} is {value!r}; expected a whole number above {above}")
+    return int(value)
 
 
 def check_pose(where: str, name: str, value: Any) -> np.ndarray:

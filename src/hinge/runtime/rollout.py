@@ -14,6 +14,7 @@ from ..errors import ArgumentError
 from ..trace.operations import Operations
 from ..trace.scan import Scan
 from .artifact import Artifact, build, find
+from .check import check_whole
 from .engine import Library
 from .progress import progress, tell_if_long
 from .target import Target, host
@@ -80,7 +81,7 @@ class Rollout:
         """Run; steps: how many, if there are no inputs to tell."""
         given, lead = self._checked(arrays)
         steps = self._steps(given, steps)
-        every = _whole(self.name, "every", every)
+        every = check_whole(self.name, "every", every)
         artifact = self._code(math.prod(lead)).artifact
         rows = (steps // every, *lead)
         results = [np.empty(rows + shape, self.dtype) for shape in artifact.outputs]
@@ -170,17 +171,11 @@ class Rollout:
         names = list(self.shapes)[self.states : self.states + self.inputs]
         lengths = {n: len(x) for n, x in zip(names, arrays[self.states :], strict=False)}
         if asked is not None:
-            lengths["steps="] = _whole(self.name, "steps", asked)
+            lengths["steps="] = check_whole(self.name, "steps", asked)
         if len(set(lengths.values())) != 1:
             told = ", ".join(f"{n} {k}" for n, k in lengths.items()) or "nothing tells"
             raise ArgumentError(f"{self.name}: how many steps? {told}; give one number of steps")
         return next(iter(lengths.values()))
-
-
-def _whole(where: str, name: str, value: Any) -> int:
-    if not isinstance(value, (int, np.integer)) or value < 1:
-        raise ArgumentError(f"{where}: {name} is {value!r}; expected a whole number above 0")
-    return int(value)
 
 
 class _Code:
