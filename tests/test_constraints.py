@@ -171,3 +171,15 @@ def test_a_closed_loop_keeps_its_energy():
     assert error.max() < 1e-8
     swing = np.ptp(motion.kinetic_energy)
     assert np.ptp(motion.energy) < 1e-6 * swing
+
+
+def test_one_constraint_needs_no_list():
+    robot, hold = zoo.arm(3), LoopConstraint("tool", "world", [3, 4, 5])
+    given = (np.full(3, 0.3), np.ones(3), np.zeros(3))
+    one = robot.constrained_forward_dynamics(*given, hold)
+    several = robot.constrained_forward_dynamics(*given, [hold])
+    assert_close(one.qdd, several.qdd, 0.0)
+    assert hold.axes == (3, 4, 5)
+    for wrong in (None, ["tool"]):
+        with pytest.raises(hinge.ArgumentError, match="dynamics of 'arm3': .* is not a hinge.Loop"):
+            robot.constrained_forward_dynamics(*given, wrong)

@@ -121,5 +121,36 @@ def test_wrong_arguments():
     s = trajectory_sensitivity(robot, x, x, np.zeros((3, 2)))
     with pytest.raises(hinge.ArgumentError, match=r"dq has shape \(3, 2\); expected \(4, 2\)"):
         s.adjoint(np.zeros((3, 2)), np.zeros((4, 2)))
-    with pytest.raises(hinge.ArgumentError, match="an argument is 'inertia'; expected one of"):
+    with pytest.raises(hinge.ArgumentError, match="inertia is not among the .* name it in numb"):
         s.forward(inertia=np.zeros((2, 10)))
+    for taus in ("abc", [[0.0, 1.0], [0.0]], np.zeros((3, 2), complex)):
+        with pytest.raises(hinge.ArgumentError, match="taus (has dtype|is ragged)"):
+            trajectory_sensitivity(robot, x, x, taus)
+    for value in ("abc", [[0.0, 1.0], [0.0]], np.zeros(2, complex)):
+        with pytest.raises(hinge.ArgumentError, match="dq (has dtype|is ragged)"):
+            s.forward(dq=value)
+        with pytest.raises(hinge.ArgumentError, match="dq (has dtype|is ragged)"):
+            s.adjoint(value, np.zeros((4, 2)))
+    with pytest.raises(hinge.ArgumentError, match="needs a Robot, got Mechanism; .*hinge.Robot"):
+        trajectory_sensitivity(robot.mechanism, x, x, np.zeros((3, 2)))
+
+
+def test_what_is_not_finite_spoils_only_its_own_motion():
+    robot, x = zoo.acrobot(), np.zeros(2)
+    one = trajectory_sensitivity(robot, x, x, np.zeros((3, 2)))
+    with pytest.raises(hinge.SingularError, match="a change that was given is not"):
+        one.forward(dtaus=np.full((3, 2), np.nan))
+    cost = np.zeros((4, 2))
+    cost[2, 0] = np.inf
+    with pytest.raises(hinge.SingularError, match="the result is not finite"):
+        one.adjoint(cost, np.zeros((4, 2)))
+    change = one.forward(dq=[[1.0, 0.0], [np.nan, 0.0]]).dq
+    assert np.isfinite(change[:, 0]).all() and np.isnan(change[:, 1, 0]).all()
+
+
+def test_changes_have_the_dtype_of_the_robot():
+    robot = hinge.Robot(zoo.acrobot().mechanism, dtype=np.float32)
+    s = trajectory_sensitivity(robot, [0.1, 0.2], [0, 0], np.zeros((3, 2)), numbers="gravity")
+    found = [*s.forward(dq=[1, 0]), *s.adjoint(np.ones((4, 2)), np.ones((4, 2)))[:3]]
+    assert {x.dtype for x in found} == {np.dtype(np.float32)}
+    assert tuple(s.numbers) == ("gravity",)

@@ -331,6 +331,13 @@ BAD = {
     ),
     "taus": (dict(taus=np.zeros((9, 2))), r"taus has shape \(9, 2\); expected \(10, …, 2\)"),
     "one of taus": (dict(taus=np.zeros(2)), r"taus has shape \(2,\); expected \(10, …, 2\)"),
+    "one number of taus": (
+        dict(taus=[[0.0, 0.0]] * 9 + [[0.0, np.nan]]),
+        r"taus\[9, 1\] is nan; expected finite numbers",
+    ),
+    "no force": (dict(tau=lambda t, q, qd: None), "tau has dtype object; expected real numbers"),
+    "constraints": (dict(constraints=["tip"]), "'tip' among the constraints is not a hinge.Loop"),
+    "robot": (dict(robot=zoo.pendulum(2).mechanism), "simulate needs a Robot, got Mechanism; make"),
     "every": (dict(every=2.5), "every is 2.5; expected a whole number, of the 10 steps"),
     "too rare": (dict(every=11), "every is 11"),
     "together": (dict(q=np.zeros((2, 2)), qd=np.zeros((3, 2))), "leading shapes do not broadcast"),
@@ -341,4 +348,5 @@ BAD = {
 def test_bad_arguments_are_refused(case):
     change, message = BAD[case]
     with pytest.raises(ArgumentError, match=message):
-        simulate(zoo.pendulum(2), **{"q": [0.0, 0.1], "duration": 0.1, "dt": 0.01, **change})
+        usual = {"robot": zoo.pendulum(2), "q": [0.0, 0.1], "duration": 0.1, "dt": 0.01}
+        simulate(**{**usual, **change})

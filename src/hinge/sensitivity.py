@@ -24,11 +24,12 @@ from numpy.typing import ArrayLike
 from . import algorithms
 from .compiled import array_shape
 from .derivatives import jvp, vjp
-from .errors import ArgumentError
+from .errors import ArgumentError, SingularError
 from .integrators import METHODS
 from .motion import Traced
 from .parameters import PARAMETERS, parameters
-from .robot import Robot
+from .robot import Robot, check_robot
+from .runtime.call import broadcast
 from .runtime.check import check_choice, check_number
 from .runtime.rollout import Rollout
 from .simulation import simulate
@@ -82,18 +83,20 @@ class TrajectorySensitivity:
         **dnumbers: ArrayLike,
     ) -> MotionChange:
         """How the motion changes if its start, forces and numbers change by this; None is zero."""
-        for name in dnumbers:
-            check_choice(self._where, "an argument", name, tuple(self.numbers))
+        for name in (n for n in dnumbers if n not in self.numbers):
+            raise ArgumentError(
+                f"{self._where}: {name} is not among the numbers that may change, "
+                f"{tuple(self.numbers)}; name it in numbers="
+            )
         still = np.zeros(self.robot.nv)
-        start = [still if x is None else np.asarray(x, dtype=float) for x in (dq, dqd)]
+        start = [still if x is None else x for x in (dq, dqd)]
         forces = np.zeros((len(self.taus), self.robot.nv)) if dtaus is None else dtaus
         changes = [dnumbers.get(n, np.zeros_like(x)) for n, x in self.numbers.items()]
         given = (self.q[0], self.qd[0], *start, self.taus, forces, *self._fixed, *changes)
         *_, dqs, dqds = self._push(*given)
-        first = [np.broadcast_to(x, dqs.shape[1:])[None] for x in start]
-        return MotionChange(
-            *(np.concatenate([a, b]) for a, b in zip(first, (dqs, dqds), strict=True))
-        )
+        later = zip(start, (dqs, dqds), strict=True)
+        first = [(np.broadcast_to(np.asarray(x, y.dtype), y.shape[1:]), y) for x, y in later]
+        return self._finite(MotionChange(*(np.concatenate([x[None], y]) for x, y in first)))
 
     def adjoint(self, dq: ArrayLike, dqd: ArrayLike) -> MotionGradient:
         """The gradient of a cost whose derivatives with respect to q(i), q̇(i) are dq[i], dqd[i].
@@ -107,7 +110,7 @@ class TrajectorySensitivity:
         last = [x[-1] for x in costs]
         q, qd, *numbers, taus = self._pull(*last, *none, *behind, *ahead, *self._fixed)
         total = dict(zip(self.numbers, (x[-1] for x in numbers), strict=True))
-        return MotionGradient(q[-1], qd[-1], taus[::-1], total)
+        return self._finite(MotionGradient(q[-1], qd[-1], taus[::-1], total))
 
     # kernels
 
@@ -125,8 +128,18 @@ class TrajectorySensitivity:
         names = [*([] if self.f_ext is None else ["f_ext"]), *self.numbers]
         return {"dt": (), **{n: array_shape(self.robot.mechanism, n) for n in names}}
 
+    def _finite(self, found: Any) -> Any:
+        """What was found, if all of it is finite or it belongs to a batch."""
+        arrays = [x for x in found if isinstance(x, np.ndarray)]
+        if arrays[-1].ndim == 2 and not all(np.isfinite(x).all() for x in arrays):
+            raise SingularError(
+                f"{self._where}: the result is not finite: a change that was given is not, or it "
+                f"grows beyond all numbers along the motion; take a shorter one"
+            )
+        return found
+
     def _cost(self, name: str, value: ArrayLike) -> np.ndarray:
-        x = np.asarray(value, dtype=float)
+        x = broadcast(self._where, [self.robot.argument(name, value)])[name]
         wanted = self.qd.shape
         if x.shape != wanted:
             raise ArgumentError(
@@ -230,12 +243,14 @@ def trajectory_sensitivity(
     forces and those numbers of the mechanism (gravity, inertia, placement) that are named;
     `.adjoint` the gradient of a cost with respect to all of them.
     """
-    where = f"trajectory_sensitivity of {robot.name!r}"
+    where = f"trajectory_sensitivity of {check_robot('trajectory_sensitivity', robot).name!r}"
     method = check_choice(where, "method", method, _STEPS)
+    numbers = (numbers,) if isinstance(numbers, str) else numbers
     for name in numbers:
         check_choice(where, "numbers", name, PARAMETERS)
-    step, forces = check_number(where, "dt", dt, above=0), np.asarray(taus, dtype=float)
-    duration = step * max(len(forces) if forces.ndim else 0, 1)
+    step = check_number(where, "dt", dt, above=0)
+    forces = broadcast(where, [robot.argument("tau", taus)._replace(name="taus")])["taus"]
+    duration = step * max(len(forces), 1)
     motion = simulate(robot, q, qd, None, duration, step, method, f_ext, taus=forces)
     own = {n: x for n, x in parameters(robot.mechanism).items() if n in numbers}
     return TrajectorySensitivity(robot, motion.q, motion.qd, forces, step, method, f_ext, own)

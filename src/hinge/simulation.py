@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .algorithms.constraints import LoopConstraint
+from .algorithms.constraints import LoopConstraint, as_constraints
 from .compiled import MOST_UNROLLED
 from .errors import ArgumentError, SingularError, TraceError
 from .integrators import METHODS
 from .motion import Called, motion_kernel, traced_force
 from .parameters import PARAMETERS
-from .robot import Robot
+from .robot import Robot, check_robot
 from .runtime.call import Argument, broadcast
 from .runtime.check import check_choice, check_number
 from .runtime.kernel import Kernel
 from .runtime.progress import progress
 from .trace.program import Program
+from .trace.scalar import Node
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,11 +107,13 @@ def simulate(
     numbers: gravity, inertia, placement of the mechanism, other than its own, with any leading
     shape; see `hinge.parameters`.
     """
+    check_robot("simulate", robot)
     for name in numbers:
         check_choice(f"simulate {robot.name!r}", "an argument", name, PARAMETERS)
     robot = robot.opened(numbers) if numbers else robot
     acting = {"f_ext": f_ext, **numbers}
-    run = _Run(robot, q, qd, tau, taus, acting, tuple(constraints), duration, dt, method, every)
+    held = as_constraints(f"simulate {robot.name!r}", constraints)
+    run = _Run(robot, q, qd, tau, taus, acting, held, duration, dt, method, every)
     why = "" if compiled is False else run.obstacle()
     if compiled and why:
         raise TraceError(f"{run.where}: it cannot be compiled as one kernel: {why}")
@@ -172,6 +175,13 @@ class _Run:
                 f"{self.robot.nv}), joint forces for each step"
             )
         found = broadcast(self.where, [*arguments, whole._replace(value=series[0])])
+        bad = np.argwhere(~np.isfinite(series))
+        if found["q"].ndim == 1 and len(bad):
+            step, entry = bad[0]
+            raise ArgumentError(
+                f"{self.where}: taus[{step}, {entry}] is {series[step, entry]}; expected finite "
+                f"numbers"
+            )
         return {**found, "taus": series}
 
     @property
@@ -249,7 +259,7 @@ class _Run:
     def called(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """What the function gives, checked."""
         value = self.function(t, q, qd) if self.function is not None else 0.0
-        if np.asarray(value).dtype == object:
+        if any(isinstance(x, Node) for x in np.ravel(value)):
             raise ArgumentError(
                 f"{self.where}: tau has kept symbols from the attempt to trace it; a law with a "
                 f"memory of its own needs compiled=False"

@@ -15,7 +15,7 @@ solution whatever the rank, and need no decision about it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ from .mass_matrix import mass_matrix
 __all__ = [
     "ConstrainedMotion",
     "LoopConstraint",
+    "as_constraints",
     "constrained_forward_dynamics",
     "constraint_bias",
     "constraint_error",
@@ -59,12 +60,22 @@ class LoopConstraint:
     damping: float = 40.0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", tuple(self.axes))
         known = [i for i in range(6) if i in self.axes]
         if not known or list(self.axes) != known:
             raise ArgumentError(
                 f"axes of the constraint {self.left!r} on {self.right!r} are {self.axes}; expected "
                 f"some of 0 … 5 (ωx, ωy, ωz, vx, vy, vz), rising"
             )
+
+
+def as_constraints(where: str, constraints: Any) -> tuple[LoopConstraint, ...]:
+    """One constraint or several as a tuple, if they are constraints."""
+    one = isinstance(constraints, LoopConstraint)
+    several = (constraints,) if one or not isinstance(constraints, Iterable) else (*constraints,)
+    for c in (c for c in several if not isinstance(c, LoopConstraint)):
+        raise ArgumentError(f"{where}: {c!r} among the constraints is not a hinge.LoopConstraint")
+    return several
 
 
 class ConstrainedMotion(NamedTuple):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from ..errors import ArgumentError
 from ..load import load_mechanism
 from .diagonalized import Diagonalized
 from .dynamics import Dynamics
@@ -14,7 +16,7 @@ from .linearized import Linearized
 from .operational import Operational
 from .underactuated import Underactuated
 
-__all__ = ["Robot", "load"]
+__all__ = ["Robot", "check_robot", "load"]
 
 
 class Robot(Kinematics, Dynamics, Diagonalized, Geometry, Underactuated, Operational, Linearized):
@@ -40,3 +42,13 @@ def load(
     package_dirs: where the packages of package:// mesh addresses are.
     """
     return Robot(load_mechanism(path_or_text, floating_base, package_dirs))
+
+
+def check_robot(where: str, robot: Any) -> Robot:
+    """The robot, if it is one."""
+    if not isinstance(robot, Robot):
+        raise ArgumentError(
+            f"{where} needs a Robot, got {type(robot).__name__}; make one of a mechanism with "
+            f"hinge.Robot, of a file with hinge.load"
+        )
+    return robot

@@ -82,10 +82,10 @@ class Dynamics(Front):
         f_ext: ArrayLike | None = None,
     ) -> ConstrainedMotion:
         """q̈ (…, nv) and constraint forces λ (…, rows): M q̈ − Kᵀλ = τ − bias, K q̈ = k."""
-        from ..algorithms.constraints import ConstrainedMotion
+        from ..algorithms.constraints import ConstrainedMotion, as_constraints
 
-        static = {"constraints": tuple(constraints)}
         name = "constrained_forward_dynamics"
+        static = {"constraints": as_constraints(f"{name} of {self.name!r}", constraints)}
         return ConstrainedMotion(*self._call(name, static, q=q, qd=qd, tau=tau, f_ext=f_ext))
 
     rnea = inverse_dynamics
