@@ -175,3 +175,21 @@ def test_what_makes_no_sense_is_refused():
         PoseFeedback(ARM, "tool", GOAL, orientation="euler")
     with pytest.raises(ArgumentError, match="has no frame 'hand'"):
         PoseFeedback(ARM, "hand", GOAL)
+    for wrong in ("much", None, [[1.0], [1.0, 2.0]], 1j):
+        with pytest.raises(ArgumentError, match="damping is .*; expected a positive number"):
+            RateFeedback(ARM, wrong)
+        with pytest.raises(ArgumentError, match="stiffness is .*; expected a number, or two"):
+            PoseFeedback(ARM, "tool", GOAL, stiffness=wrong)
+    with pytest.raises(ArgumentError, match="RateFeedback needs a Robot, got Mechanism"):
+        RateFeedback(ARM.mechanism)
+
+
+def test_laws_take_what_kernels_take():
+    """Lists and whole numbers; what would lose an imaginary part is refused, the law named."""
+    law = PoseFeedback(ARM, "tool", GOAL)
+    q = np.arange(7)
+    assert_close(law(0.0, q.tolist(), q), law(0.0, q.astype(float), q.astype(float)), 0.0)
+    told = "of PoseFeedback for 'arm7': q has dtype complex128"
+    for call in (lambda x: law(0.0, x, q), lambda x: law.lyapunov(x, q), law.error, law.pull):
+        with pytest.raises(ArgumentError, match=told):
+            call(q + 0j)

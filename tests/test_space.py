@@ -190,3 +190,30 @@ def test_the_base_is_held_outside_the_dead_band_only():
 def test_a_robot_that_is_fixed_has_no_base_to_control():
     with pytest.raises(ArgumentError, match="no base that floats"):
         space.momentum_rate(zoo.arm(2), np.zeros(2), np.zeros(2))
+
+
+def test_arrays_of_another_shape_are_refused():
+    q, qd, still = ROBOT.neutral(), np.zeros(ROBOT.nv), np.zeros(6)
+    longer = np.zeros(ROBOT.nv + 1)
+    calls = {
+        "acceleration": lambda: space.reaction_control(ROBOT, q, qd, "tool", still[:3], ARM),
+        "qd": lambda: space.reaction_control(ROBOT, q, longer, "tool", still, ARM),
+        "q": lambda: space.follow(ROBOT, np.stack([q, q]), qd, "tool", np.eye(4), ARM),
+        "pose": lambda: space.follow(ROBOT, q, qd, "tool", np.eye(3), ARM),
+        "tau": lambda: space.momentum_rate(ROBOT, q, longer),
+    }
+    for name, call in calls.items():
+        with pytest.raises(ArgumentError, match=f": {name} has shape .*one sample: robot.compile"):
+            call()
+    with pytest.raises(ArgumentError, match=r"A of shape \(2, 3\) and b of shape \(3,\)"):
+        space.prioritized([(np.ones((2, 3)), np.ones(3))], np.zeros(3))
+    with pytest.raises(ArgumentError, match="the wish has 9 entries"):
+        space.reaction_control(ROBOT, q, qd, "tool", still, ARM, wish=np.zeros(9))
+
+
+def test_a_pose_is_a_target_that_stays():
+    s = random_state(ROBOT, 0)
+    goal = ROBOT.frame_pose(s.q, "tool")
+    given = (ROBOT, s.q, s.qd, "tool")
+    one = space.follow(*given, goal, ARM, 4.0, 2.0)
+    assert_close(one.tau, space.follow(*given, space.Target(goal), ARM, 4.0, 2.0).tau, 0.0)

@@ -18,6 +18,7 @@ Joint forces are τ = m ε; for a gain c that is one number this is τ = −c M 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
-from ..robot import Robot
+from ..robot import Robot, check_robot
 from ..rotation import axial, quaternion_log
 from ..runtime.check import check_choice, check_pose
 from ..runtime.kernel import Kernel
@@ -42,14 +43,13 @@ class _Law(ABC):
 
     def __call__(self, t: Any, q: Any, qd: Any) -> np.ndarray:
         """The joint forces, (…, nv), gravity compensated; t does not matter."""
-        q, qd = np.asarray(q), np.asarray(qd)
-        if q.dtype == object:
-            return self._force(q, qd)
-        return self._kernels["force"](q.astype(float), qd.astype(float))
+        if np.asarray(q).dtype == object:
+            return self._force(np.asarray(q), np.asarray(qd))
+        return self._kernels["force"](q, qd)
 
     def lyapunov(self, q: ArrayLike, qd: ArrayLike) -> np.ndarray:
         """W, in J: (…)."""
-        return self._kernels["energy"](np.asarray(q, float), np.asarray(qd, float))
+        return self._kernels["energy"](q, qd)
 
     def lyapunov_rate(self, q: ArrayLike, qd: ArrayLike) -> np.ndarray:
         """Ẇ = −νᵀ c ν along the motion that the law makes, in W: (…)."""
@@ -75,8 +75,14 @@ class _Law(ABC):
 
     @cached_property
     def _kernels(self) -> dict[str, Kernel]:
-        compile = self.robot.compile
-        return {"force": compile(self._force), "energy": compile(self._energy)}
+        return self._compiled(force=self._force, energy=self._energy)
+
+    def _compiled(self, **functions: Callable[..., Any]) -> dict[str, Kernel]:
+        """Functions as kernels, whose messages name the law."""
+        kernels = {name: self.robot.compile(fn) for name, fn in functions.items()}
+        for name, kernel in kernels.items():
+            kernel.name = f"{name} of {type(self).__name__} for {self.robot.name!r}"
+        return kernels
 
 
 class RateFeedback(_Law):
@@ -86,7 +92,8 @@ class RateFeedback(_Law):
     """
 
     def __init__(self, robot: Robot, damping: ArrayLike = 1.0) -> None:
-        self.robot, self.damping = robot, _damping("RateFeedback", robot, damping)
+        self.robot = check_robot("RateFeedback", robot)
+        self.damping = _damping("RateFeedback", robot, damping)
 
     def _pull(self, q: Any) -> Any:
         return np.zeros(self.robot.nv)
@@ -116,7 +123,8 @@ class PoseFeedback(_Law):
         orientation: Literal["angle", "axes"] = "angle",
     ) -> None:
         name = "PoseFeedback"
-        self.robot, self.frame = robot, robot.mechanism.frame(frame).name
+        self.robot = check_robot(name, robot)
+        self.frame = robot.mechanism.frame(frame).name
         self.target = check_pose(name, "target", target)
         self.damping = _damping(name, robot, damping)
         self.stiffness = _stiffness(name, stiffness)
@@ -124,16 +132,15 @@ class PoseFeedback(_Law):
 
     def error(self, q: ArrayLike) -> np.ndarray:
         """(rotation vector; displacement) from the frame to its target, world axes: (…, 6)."""
-        return self._more["error"](np.asarray(q, float))
+        return self._more["error"](q)
 
     def pull(self, q: ArrayLike) -> np.ndarray:
         """Jᵀ w, the joint forces that the error makes: (…, nv)."""
-        return self._more["pull"](np.asarray(q, float))
+        return self._more["pull"](q)
 
     @cached_property
     def _more(self) -> dict[str, Kernel]:
-        compile = self.robot.compile
-        return {"error": compile(self._error), "pull": compile(self._pull)}
+        return self._compiled(error=self._error, pull=self._pull)
 
     def _left(self, q: Any) -> tuple[Any, Any]:
         """What is left to turn and to go: R̂ Rᵀ and p̂ − p."""
@@ -180,8 +187,17 @@ def _rotation_vector(R: Any) -> Any:
     return quaternion_log(best)
 
 
+def _numbers(value: Any) -> np.ndarray:
+    """The value as an array of numbers; of what has none, NaN."""
+    try:
+        x = np.asarray(value)
+    except ValueError:
+        return np.array(np.nan)
+    return x.astype(float) if x.dtype.kind in "fiu" else np.array(np.nan)
+
+
 def _damping(where: str, robot: Robot, value: ArrayLike) -> np.ndarray:
-    c = np.asarray(value, dtype=float)
+    c = _numbers(value)
     if c.shape not in ((), (robot.nv,)) or not (np.isfinite(c) & (c > 0)).all():
         raise ArgumentError(
             f"{where} for {robot.name!r}: damping is {value!r}; expected a positive number, or "
@@ -191,7 +207,7 @@ def _damping(where: str, robot: Robot, value: ArrayLike) -> np.ndarray:
 
 
 def _stiffness(where: str, value: ArrayLike) -> tuple[float, float]:
-    k = np.asarray(value, dtype=float)
+    k = _numbers(value)
     if k.shape not in ((), (2,)) or not (np.isfinite(k) & (k >= 0)).all():
         raise ArgumentError(
             f"{where}: stiffness is {value!r}; expected a number, or two of them, for orientation "

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algorithms.underactuated import HybridDynamics
+from ..compiled import array_shape
 from ..errors import ArgumentError
 from ..joints import Free
 from ..robot import Robot
@@ -59,6 +60,7 @@ def momentum_rate(robot: Robot, q: Any, tau: Any) -> np.ndarray:
     h is `robot.momentum(q, qd, about="world")`.  tau: (nv,), of which the base's entries count.
     """
     mech, base = robot.mechanism, _base(robot)
+    _check_shapes("momentum_rate", robot, q=q, tau=tau)
     X = robot.alg.frame_pose(q, mech.bodies[mech.joint_index(base)].name)
     wrench = ForceTransfer(X[:3, :3], X[:3, 3]) @ np.asarray(tau)[robot.v_slice(base)]
     weight = robot.total_mass * np.array(mech.gravity)
@@ -84,6 +86,11 @@ def prioritized(tasks: Sequence[tuple[Any, Any]], x: Any) -> np.ndarray:
     x = np.asarray(x)
     N = np.eye(len(x))
     for A, b in tasks:
+        if np.shape(A) != (*np.shape(b), len(x)):
+            raise ArgumentError(
+                f"prioritized: a task A x = b has A of shape {np.shape(A)} and b of shape "
+                f"{np.shape(b)}; expected (m, {len(x)}) and (m,), the wish has {len(x)} entries"
+            )
         inside = A @ N
         damping = _DAMPING**2 * np.trace(A @ A.T) / len(A)
         square = inside @ inside.T + damping * np.eye(len(A))
@@ -114,6 +121,7 @@ def reaction_control(
     """
     mask = robot.mechanism.driven(active)
     tau = np.zeros(robot.nv) if tau_passive is None else np.asarray(tau_passive)
+    _check_shapes("reaction_control", robot, q=q, qd=qd, tau=tau, acceleration=acceleration)
     given = q, qd, tau
     J_G = robot.alg.generalized_jacobian(q, frame, mask)
     J_D = robot.alg.disturbance_jacobian(q, mask)
@@ -131,7 +139,7 @@ def follow(
     q: Any,
     qd: Any,
     frame: str,
-    target: Target,
+    target: Target | Any,
     active: Any,
     stiffness: float = 0.0,
     damping: float = 0.0,
@@ -140,15 +148,17 @@ def follow(
 ) -> HybridDynamics:
     """The forces that make a frame follow a trajectory, whatever the passive DoF do (paper U §6.2).
 
+    target: a `Target`, or a pose (4, 4) that stays.
     stiffness k_p (1/s²) and damping k_d (1/s) bring it back to where it should be (3).
     wish: (na,), active accelerations that the null space of the task is left to.
     """
     mask = robot.mechanism.driven(active)
     tau = np.zeros(robot.nv) if tau_passive is None else np.asarray(tau_passive)
+    pose, goal, push = target if isinstance(target, Target) else Target(target)
+    _check_shapes("follow", robot, q=q, qd=qd, tau=tau, pose=pose, velocity=goal, acceleration=push)
     velocity = robot.alg.frame_velocity(q, qd, frame)
-    error = pose_error(robot.alg.frame_pose(q, frame), target.pose)
-    wanted = np.asarray(target.acceleration) + stiffness * error
-    wanted = wanted + damping * (np.asarray(target.velocity) - velocity)  # (3)
+    error = pose_error(robot.alg.frame_pose(q, frame), pose)
+    wanted = np.asarray(push) + stiffness * error + damping * (np.asarray(goal) - velocity)  # (3)
     J_G = robot.alg.generalized_jacobian(q, frame, mask)
     bias = robot.alg.generalized_bias(q, qd, tau, frame, mask)
     start = np.zeros(J_G.shape[1]) if wish is None else np.asarray(wish)
@@ -178,6 +188,7 @@ def base_control(
     distance), below which the thrusters that turn, or those that move, stay off.
     """
     base = _base(robot)
+    _check_shapes("base_control", robot, q=q, qd=qd, pose=pose)
     body = robot.mechanism.bodies[robot.mechanism.joint_index(base)].name
     X, at = robot.alg.frame_pose(q, body), robot.v_slice(base)
     error, V = pose_error(X, pose), np.asarray(qd)[at]
@@ -188,6 +199,18 @@ def base_control(
         on = less(dead_band[i] ** 2, e @ e) if dead_band[i] else 1.0
         parts.append(where(on, push, np.zeros(3)))
     return np.concatenate([np.zeros(at.start), *parts, np.zeros(robot.nv - at.stop)])
+
+
+def _check_shapes(where: str, robot: Robot, **arrays: Any) -> None:
+    """Every array has the shape of one sample."""
+    shapes = {"pose": (4, 4), "velocity": (6,), "acceleration": (6,)}
+    for name, x in arrays.items():
+        wanted = shapes.get(name) or array_shape(robot.mechanism, name)
+        if np.shape(x) != wanted:
+            raise ArgumentError(
+                f"{where} for {robot.name!r}: {name} has shape {np.shape(x)}; expected {wanted}, "
+                f"one sample: robot.compile makes a kernel of it that takes batches"
+            )
 
 
 def _base(robot: Robot) -> str:
