@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge.operators import Operators, block, describe, latex, simplify
+from hinge.operators import (
+    Operators,
+    block,
+    coriolis,
+    describe,
+    latex,
+    linearized,
+    simplify,
+)
 from hinge.trace.program import trace
 from mechanisms import EPS, ROBOTS, assert_close, random_state
 
@@ -267,8 +275,30 @@ def test_splits_and_followers():
     with pytest.raises(hinge.ArgumentError, match="mimics another"):
         gripper = ROBOTS["gripper"]
         gripper.operators(gripper.neutral())
-    with pytest.raises(hinge.ArgumentError, match="q has shape"):
-        robot.operators(np.zeros(3))
+    for wrong in (np.zeros(3), np.array([0.1, 0.2], dtype=object), None):
+        with pytest.raises(hinge.ArgumentError, match="q has (shape|dtype object)"):
+            robot.operators(wrong)
+
+
+def test_vectors_that_operators_are_made_for_have_one_entry_per_degree_of_freedom():
+    """Longer ones would be read up to their length."""
+    robot = ROBOTS["arm"]
+    o, rates = robot.operators(robot.neutral()), np.zeros(7)
+    calls = {
+        "motion_forces": o.motion_forces,
+        "coriolis": lambda x: coriolis(o, x),
+        "qd of linearized": lambda x: linearized(o, x, rates),
+        "qdd of linearized": lambda x: linearized(o, rates, x),
+    }
+    for name, call in calls.items():
+        for wrong in (np.zeros(6), np.zeros(8), np.zeros((7, 2))):
+            with pytest.raises(hinge.ArgumentError, match=f"{name} takes (joint|one) vector"):
+                call(wrong)
+    for call in (o.motion_forces, lambda x, f: linearized(o, x, x, f)):
+        with pytest.raises(hinge.ArgumentError, match="f_ext of .* takes body vectors"):
+            call(rates, np.zeros((6, 6)))
+    with pytest.raises(hinge.ArgumentError, match=r"\* str: \* scales by a number"):
+        "a" * o.phi
 
 
 def test_expressions_compile():

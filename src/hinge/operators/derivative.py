@@ -38,11 +38,7 @@ def derivative(A: Operator, direction: Any) -> Operator:
     """
     if A.at is None:
         return Zero(A.out, A.into)
-    rates = A.at.joint.check("the direction of a derivative", direction)
-    if rates.ndim != 1:
-        raise ArgumentError(
-            f"a derivative is along one direction ({A.at.joint.dim},); got shape {rates.shape}"
-        )
+    rates = A.at.joint.vector("the direction of a derivative", direction)
     return Along(A.at, rates)(A)
 
 

@@ -26,7 +26,7 @@ __all__ = ["coriolis"]
 
 def coriolis(o: Operators, nu: Any) -> Operator:
     """A(q, ν), joint → joint and skew, with A ν the Coriolis term C of ν̇ + C = ε."""
-    rates = o.mass_factor.inv.T @ o.joint.check("coriolis", nu)
+    rates = o.mass_factor.inv.T @ o.joint.vector("coriolis", nu)
     along = Along(o, rates)
     if not isinstance(along(o.H), Zero):
         raise ArgumentError(

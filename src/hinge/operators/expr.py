@@ -90,7 +90,7 @@ class Operator(ABC):
         return total([(-1, self)])
 
     def __mul__(self, factor: Any) -> Operator:
-        if isinstance(factor, Operator) or np.ndim(factor):
+        if isinstance(factor, (Operator, str)) or np.ndim(factor):
             raise ArgumentError(
                 f"({self}) * {type(factor).__name__}: * scales by a number; compose with @"
             )

@@ -108,8 +108,10 @@ class Operators:
         bias forces.
         """
         maps = self.mechanism, self.H_blocks, self.phi_blocks
-        still = np.zeros(self.mechanism.nv)
-        return np.concatenate(motion_forces(*maps, self.q, np.asarray(qd), still, f_ext)[1:])
+        rates, still = self.joint.vector("motion_forces", qd), np.zeros(self.mechanism.nv)
+        if f_ext is not None:
+            f_ext = self.body.vector("f_ext of motion_forces", np.ravel(f_ext)).reshape(-1, 6)
+        return np.concatenate(motion_forces(*maps, self.q, rates, still, f_ext)[1:])
 
     # all joints let go
 

@@ -72,6 +72,13 @@ class Space:
             )
         return x
 
+    def vector(self, what: str, x: Any) -> np.ndarray:
+        """The one vector (dim,) that something is made for."""
+        x = self.check(what, x)
+        if x.ndim != 1:
+            raise ArgumentError(f"{what} takes one vector, ({self.dim},); got shape {x.shape}")
+        return x
+
     def _advice(self, x: np.ndarray) -> str:
         if x.size == self.dim:
             return "; flatten it with x.reshape(-1)"
