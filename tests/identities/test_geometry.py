@@ -251,3 +251,20 @@ def test_front_door():
         robot.christoffel(s.q, kind=3)
     with pytest.raises(ArgumentError, match="tolerance is -1"):
         robot.is_flat(s.q, tolerance=-1)
+    for none in (np.zeros((0, 2)), [s.q, [np.nan, 0.0]]):
+        with pytest.raises(ArgumentError, match="configurations, of which .* are finite"):
+            robot.is_flat(none)
+
+
+def test_no_verdict_without_a_mass_matrix_to_judge():
+    """A joint that moves no inertia: NaN must not pass for flat."""
+    b = hinge.MechanismBuilder("whip")
+    b.add("a", "world", hinge.Revolute(), inertia=hinge.Inertia(1.0, (1, 0, 0)))
+    b.add("b", "a", hinge.Revolute(), placement=hinge.Transform(translation=(1, 0, 0)))
+    robot = hinge.Robot(b.build())
+    for call in (robot.is_flat, robot.curvature):
+        with pytest.raises(hinge.SingularError, match="a joint here moves no inertia at all"):
+            call(np.ones(2))
+    assert np.isnan(robot.curvature(np.ones((3, 2)))).all()
+    empty = ROBOTS["empty"]
+    assert empty.is_flat().flat and empty.curvature(np.zeros((3, 0))).shape == (3, 0, 0, 0, 0)

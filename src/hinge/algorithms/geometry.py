@@ -110,18 +110,18 @@ def mass_factor_curl(mech: Mechanism, q: np.ndarray) -> np.ndarray:
 
 
 def is_flat(mech: Mechanism, q: np.ndarray, tolerance: float = 1e-9) -> Flatness:
-    """Whether the mass metric is flat at the configurations q, (nq,) or (B, nq), of floats.
+    """Whether the mass metric is flat at the configurations q, (…, nq), of floats.
 
     The metric is analytic in q: flat at a few random configurations is flat everywhere.
     """
-    samples = np.reshape(q, (-1, mech.nq))
-    bent = curl = 0.0
+    samples = [np.asarray(q)[i] for i in np.ndindex(np.shape(q)[:-1])]
+    bent, curl = [0.0], [0.0]
     for sample in samples:
         terms, slopes = _curvature_terms(mech, sample), _factor_slopes(mech, sample)
-        bent = max(bent, _relative(terms[0] + terms[1], *terms, mass_matrix(mech, sample)))
+        bent.append(_relative(terms[0] + terms[1], *terms, mass_matrix(mech, sample)))
         twist = slopes - slopes.transpose(1, 0, 2)
-        curl = max(curl, _relative(twist, slopes, mass_factor(mech, sample)))
-    return Flatness(mech.name, bent, curl, len(samples), tolerance)
+        curl.append(_relative(twist, slopes, mass_factor(mech, sample)))
+    return Flatness(mech.name, float(np.max(bent)), float(np.max(curl)), len(samples), tolerance)
 
 
 def require_chart(mech: Mechanism, what: str) -> None:
@@ -166,5 +166,5 @@ def _second_kind(mech: Mechanism, q: np.ndarray, first: np.ndarray) -> np.ndarra
 
 
 def _relative(value: Any, *terms: Any) -> float:
-    scale = max(float(np.abs(t).max(initial=0.0)) for t in terms)
+    scale = float(np.max([np.abs(t).max(initial=0.0) for t in terms]))
     return float(np.abs(value).max(initial=0.0)) / scale if scale else 0.0

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..runtime.call import broadcast
+from ..errors import ArgumentError
+from ..runtime.call import broadcast, refuse_infinite
 from ..runtime.check import check_choice, check_number
 from .front import Front
 
@@ -49,10 +50,14 @@ class Geometry(Front):
 
     def _each(self, name: str, q: ArrayLike) -> np.ndarray:
         """The generic algorithm on one sample after the other."""
-        samples = broadcast(f"{name} of {self.name!r}", [self.argument("q", q)])["q"]
+        where = f"{name} of {self.name!r}"
+        samples = broadcast(where, [self.argument("q", q)])["q"]
         lead = samples.shape[:-1]
-        found = [getattr(self.alg, name)(x) for x in samples.reshape(-1, self.nq)]
-        return np.array(found, self.dtype).reshape(lead + (self.nv,) * 4)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            found = [getattr(self.alg, name)(samples[i]) for i in np.ndindex(lead)]
+        result = np.array(found, self.dtype).reshape(lead + (self.nv,) * 4)
+        refuse_infinite(where, lead, [result])
+        return result
 
     def is_flat(
         self,
@@ -69,5 +74,14 @@ class Geometry(Front):
             rng = np.random.default_rng(rng)
             q = np.array([self.random_configuration(rng) for _ in range(_SAMPLES)])
         samples = broadcast(where, [self.argument("q", q)])["q"]
+        finite = np.isfinite(samples).all(axis=-1)
+        if not finite.size or not finite.all():
+            raise ArgumentError(
+                f"{where}: q has {finite.size} configurations, of which {finite.sum()} are finite; "
+                f"one verdict on all of them needs at least one, and all finite"
+            )
         limit = check_number(where, "tolerance", tolerance, above=0)
-        return self.alg.is_flat(samples, limit)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            found = self.alg.is_flat(samples, limit)
+        refuse_infinite(where, (), [np.array([found.curvature, found.curl])])
+        return found
