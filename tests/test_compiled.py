@@ -171,6 +171,7 @@ def test_shapes_of_other_arguments_are_given():
         (lambda x: x, {"x": (2,), "z": ()}, "it takes x; give the shape of each, got x, z"),
         (lambda: 1.0, {"x": ()}, "it takes nothing; .* got x"),
         (lambda x: x, {}, "it takes x; .* got none"),
+        (lambda x: x, {"x": (-1,)}, r"the shape of x is \(-1,\); expected a tuple of whole"),
     ],
 )
 def test_every_argument_needs_a_shape(fn, shapes, told):

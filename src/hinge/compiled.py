@@ -240,7 +240,8 @@ def checked_shapes(
             f"got {', '.join(shapes) or 'none'}"
         )
     for n, shape in shapes.items():
-        if not isinstance(shape, tuple) or not all(isinstance(k, int) for k in shape):
+        whole = isinstance(shape, tuple) and all(isinstance(k, int) and k >= 0 for k in shape)
+        if not whole:
             raise ArgumentError(
                 f"{where}: the shape of {n} is {shape!r}; expected a tuple of whole numbers, () "
                 f"for a scalar"

@@ -36,7 +36,8 @@ def rollout(
     """
     title = f"rollout of {getattr(fn, '__name__', 'a function')}"
     names = list(inspect.signature(fn).parameters)
-    first = [*([state] if isinstance(state, str) else state), *inputs]
+    state, inputs = ((x,) if isinstance(x, str) else tuple(x) for x in (state, inputs))
+    first = [*state, *inputs]
     if names[: len(first)] != first or len(first) == len(inputs):
         raise ArgumentError(
             f"{title}: it takes {', '.join(names) or 'nothing'}; expected its states first, then "

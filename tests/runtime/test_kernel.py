@@ -389,6 +389,19 @@ def test_any_of_several_arrays_of_out_may_overlap_an_argument():
     check(fast(A[0], own, one, out=(own[:2], one)), (A[0], x[0], s[0]))
 
 
+@pytest.mark.parametrize("lead", [(), (5,)])
+def test_arrays_of_out_must_not_overlap_one_another(lead):
+    arguments, count = sample(lead), int(np.prod(lead))
+    room = np.zeros(4 * count)
+    first, rest = room[: 2 * count].reshape(*lead, 2), room[2 * count :]
+    apart = (first, rest[:count].reshape(lead))
+    check(LAW.fast(handed_on)(*arguments, out=apart), arguments)
+    overlapping = (first, room[2 * count - 1 :][:count].reshape(lead))
+    assert LAW.fast(handed_on)(*arguments, out=overlapping) == "handed on"
+    with pytest.raises(ArgumentError, match="arrays of out share memory; give every result its"):
+        LAW(*arguments, out=overlapping)
+
+
 def test_batches_worth_several_threads_take_the_long_way_once(monkeypatch):
     monkeypatch.setattr(kernel_module, "_WORK_PER_THREAD", 100)
     monkeypatch.setattr(kernel_module, "HERE", np.zeros(1, dtype=np.int64))

@@ -157,6 +157,11 @@ def test_steps_that_are_none(case):
         hinge.rollout(fn, state, inputs, **shapes)
 
 
+def test_one_name_needs_no_tuple():
+    grow = hinge.rollout(lambda x, u: x + u, "x", "u", x=(), u=())
+    assert grow(1.0, [1.0, 2.0, 3.0]).tolist() == [2.0, 4.0, 7.0]
+
+
 ZERO, U = np.zeros(2), np.zeros((5, 2))
 BAD_CALLS = {
     "count": ((ZERO,), {}, r"takes 5 arrays \(x, v, u, k, dt\), got 1"),

@@ -57,6 +57,19 @@ def test_results_are_numbers(result, told):
         trace(lambda x: result, [(2,)], "step")
 
 
+@pytest.mark.parametrize(
+    "fn", [np.exp, np.tan, lambda x: x % 2, lambda x: np.linalg.inv(np.outer(x, x))]
+)
+def test_what_traced_scalars_do_not_have_is_told(fn):
+    with pytest.raises(TraceError, match="step cannot be traced: .*traced scalars have .*sqrt"):
+        trace(fn, [(2,)], "step")
+
+
+def test_errors_of_the_function_itself_stay_as_they_are():
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
+        trace(lambda x, y: x, [(2,)], "step")
+
+
 def test_a_result_of_another_trace_is_refused():
     stray = Graph().input()
     with pytest.raises(TraceError, match="two traces"):

@@ -144,8 +144,7 @@ class Call:
         for array, shape in zip(made, self.program.outputs, strict=True):
             self.array(array, _WRITEABLE, len(shape))
             self.dimensions(array, shape)
-        if self.lead:
-            self.apart(made)
+        self.apart(made)
         for i, array in enumerate(made):
             self.put(f"call void @hinge_retain(ptr {array})")
             self.set("ptr", array, "%results", i)
@@ -172,20 +171,25 @@ class Call:
         return [self.let(f"call ptr {item}(ptr {given}, i64 {i})") for i in range(count)]
 
     def apart(self, made: list[str]) -> None:
-        """No argument shares memory with a result: a later sample could be overwritten."""
-        inputs = [f"%in{i}" for i in range(len(self.program.inputs))]
-        ends = [self.end(*x) for x in zip(inputs, self.program.input_sizes, strict=True)]
+        """No result shares memory with another one, nor with an argument that is still to be read:
+
+        of a batch, a later sample could be overwritten; one sample is read before any is written.
+        """
+        inputs = [f"%in{i}" for i in range(len(self.program.inputs))] if self.lead else []
+        sizes = self.program.input_sizes[: len(inputs)]
+        taken = [(data, self.end(data, size)) for data, size in zip(inputs, sizes, strict=True)]
         for array, size in zip(made, self.program.output_sizes, strict=True):
             data = self.data(array)
             stop = self.end(data, size)
-            for begin, end in zip(inputs, ends, strict=True):
+            for begin, end in taken:
                 before = self.let(f"icmp ule ptr {end}, {data}")
                 after = self.let(f"icmp ule ptr {stop}, {begin}")
                 self.need(self.let(f"or i1 {before}, {after}"))
+            taken.append((data, stop))
 
     def end(self, data: str, size: int) -> str:
         """Where an array with so many numbers per sample ends."""
-        total = self.let(f"mul i64 {self.lead[0]}, {self.word * size}")
+        total = self.let(f"mul i64 {self.lead[0] if self.lead else 1}, {self.word * size}")
         return self.let(f"getelementptr i8, ptr {data}, i64 {total}")
 
     def new(self) -> None:

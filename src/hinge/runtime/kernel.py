@@ -6,6 +6,7 @@ import ctypes
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -237,6 +238,8 @@ def result_arrays(
             )
     if len(given) != len(shapes):
         raise ArgumentError(f"{where}: out has {len(given)} arrays; expected {len(shapes)}")
+    if any(np.may_share_memory(x, y) for x, y in combinations(given, 2)):
+        raise ArgumentError(f"{where}: arrays of out share memory; give every result its own")
     return given
 
 

@@ -12,11 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import TraceError
 from .arrays import Shape, entries, inputs, lifted
 from .operations import Operations
 from .scalar import Graph, Node, reachable
 
 __all__ = ["Program", "trace"]
+
+_KNOWN = (
+    "traced scalars have + − × ÷, whole powers, abs, sin, cos, sqrt, and hinge.atan2, less, where, "
+    "minimum, maximum; np.linalg does not know them, hinge.small has what small matrices need"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +77,13 @@ def trace(fn: Callable[..., Any], shapes: Sequence[Shape], name: str = "kernel")
     """Run fn once on arrays of traced scalars of the given shapes."""
     graph = Graph()
     arguments = [inputs(graph, shape) for shape in shapes]
-    with np.errstate(all="ignore"):
-        result = fn(*(a[()] for a in arguments))
+    try:
+        with np.errstate(all="ignore"):
+            result = fn(*(a[()] for a in arguments))
+    except TypeError as error:
+        if isinstance(error, TraceError) or not any(x in str(error) for x in ("Node", "'O'")):
+            raise
+        raise TraceError(f"{name} cannot be traced: {error}; {_KNOWN}") from error
     parts = result if isinstance(result, tuple) else (result,)
     arrays = [lifted(name, graph, part) for part in parts]
     form = type(result) if isinstance(result, tuple) else None
