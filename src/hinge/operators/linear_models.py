@@ -58,10 +58,10 @@ def linearized(
     all bodies beyond each joint taken together.
     """
     mech = o.mechanism
-    rates = [o.joint.vector(f"{x} of linearized", v) for x, v in (("qd", qd), ("qdd", qdd))]
+    rates, growth = (o.joint.vector(f"{x} of linearized", v) for x, v in (("qd", qd), ("qdd", qdd)))
     if f_ext is not None:
         f_ext = o.body.vector("f_ext of linearized", np.ravel(f_ext)).reshape(-1, 6)
-    n = nominal(mech, o.q, *rates, f_ext)
+    n = nominal(mech, o.q, rates, growth, f_ext)
     Z = load_stiffness(mech, f_ext, points, load)
     maps = _Maps(o, n, articulated(mech, n, Z), Z)
     return LinearOperators(o.mass, *_inverse(o, maps, composite), o.mass.inv, *_forward(o, maps))
