@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     from .trace.loop import LoopProgram
     from .trace.program import Program
 
-__all__ = ["PER_DOF", "array_shape", "checked_shapes", "compile", "is_long", "robot_kernel"]
+__all__ = [
+    "MOST_UNROLLED",
+    "PER_DOF",
+    "array_shape",
+    "checked_shapes",
+    "compile",
+    "is_long",
+    "robot_kernel",
+]
 
 # results that do not depend on the choice of body frames, nor on how inertia is shared
 _JOINT_LEVEL = {

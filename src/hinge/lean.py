@@ -36,7 +36,7 @@ from .rotation import about_axis, skew
 from .small import cos, sin
 from .spatial import SpatialInertia, Transform, congruence
 
-__all__ = ["Lean", "lean"]
+__all__ = ["Lean", "TurnedRevolute", "lean"]
 
 _AXIAL = (Revolute, Prismatic, Helical, Cylindrical)
 _Z = (0.0, 0.0, 1.0)

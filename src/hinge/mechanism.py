@@ -21,7 +21,16 @@ from .joints import Fixed
 from .shapes import Shape
 from .spatial import ForceTransfer, Inertia, SpatialInertia, Transform
 
-__all__ = ["GROUND", "Body", "Frame", "Mechanism", "did_you_mean"]
+__all__ = [
+    "GROUND",
+    "Body",
+    "Frame",
+    "Mechanism",
+    "did_you_mean",
+    "ground",
+    "hinge_map",
+    "transfer",
+]
 
 GROUND = "world"
 
@@ -156,7 +165,7 @@ class Mechanism:
         return ((p, j) for p, j in self.ancestors(k) if p)
 
     def slots(self, n: int) -> list[list[Any]]:
-        """n lists with a 6-vector per body to be filled in by a sweep; the ground's is zero."""
+        """n lists to be filled in by a sweep, an entry per body; the ground's is six zeros."""
         return [[np.zeros(6), *[None] * self.n_bodies] for _ in range(n)]
 
     def filled(self, make: Callable[[int], Any]) -> list[Any]:

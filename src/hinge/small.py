@@ -20,6 +20,7 @@ __all__ = [
     "cos",
     "half_upper",
     "inverse_spd",
+    "is_zero",
     "mirror_lower",
     "scaled_identity",
     "sign",

@@ -1,8 +1,8 @@
 """A mechanism seen in the axes of the ground: no turns between bodies, and few shifts.
 
 In body axes inertias are constants and hinge maps are simple, but every step from body to body
-turns and shifts what it carries.  In ground axes nothing is turned, and of `SHARING` bodies after
-one another all are taken about the origin of the first, their station, so that most steps cost
+turns and shifts what it carries.  In ground axes nothing is turned, and of four bodies after one
+another all are taken about the origin of the first, their station, so that most steps cost
 nothing: what goes over all pairs of bodies becomes cheap, what is done once per body costs more.
 Stations stay near their bodies, so that no digits are lost far from the ground's origin.
 
@@ -21,10 +21,10 @@ from ..mechanism import Mechanism
 from ..small import mirror_lower, scaled_identity
 from ..spatial import ForceTransfer, SpatialInertia, congruence
 
-__all__ = ["SHARING", "InGroundAxes"]
+__all__ = ["InGroundAxes"]
 
 # how many bodies after one another share a station
-SHARING = 4
+_SHARING = 4
 
 
 class InGroundAxes:
@@ -40,7 +40,7 @@ class InGroundAxes:
         for (p, _), phi in zip(mech.outward(), mech.phi(q)[1:], strict=True):
             depth.append(depth[p] + 1)
             offset = self._from_station[p].p + self._R[p] @ phi.p
-            first = depth[-1] % SHARING == 0
+            first = depth[-1] % _SHARING == 0
             self._phi.append(_shift(offset if first else here))
             self._from_station.append(_shift(here if first else offset))
             self._R.append(_turned(self._R[p], phi))

@@ -29,7 +29,7 @@ from .factor import mass_factor
 from .mass_matrix import mass_matrix
 from .sensitivity import mass_matrix_second_sensitivity, mass_matrix_sensitivity
 
-__all__ = ["Flatness", "christoffel", "curvature", "is_flat", "mass_factor_curl", "require_chart"]
+__all__ = ["Flatness", "christoffel", "curvature", "is_flat", "mass_factor_curl"]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def christoffel(mech: Mechanism, q: np.ndarray, kind: int = 1) -> np.ndarray:
     kind 1: [i, j, k] = [ij,k], with Σ [ij,k] q̇_i q̇_j the Coriolis force on k;
     kind 2: [l, i, j] = {l;ij}, with q̈_l = −Σ {l;ij} q̇_i q̇_j where no force acts.
     """
-    require_chart(mech, "Christoffel symbols")
+    _require_chart(mech, "Christoffel symbols")
     first = _first_kind(mass_matrix_sensitivity(mech, q))
     if kind == 1:
         return first
@@ -104,7 +104,7 @@ def curvature(mech: Mechanism, q: np.ndarray) -> np.ndarray:
 
 def mass_factor_curl(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """∂_i m_jk − ∂_j m_ik, (nv, nv, nv) as [i, j, k]: zero where total rates are integrable."""
-    require_chart(mech, "the curl of the mass factor")
+    _require_chart(mech, "the curl of the mass factor")
     slopes = _factor_slopes(mech, q)
     return slopes - slopes.transpose(1, 0, 2)
 
@@ -124,7 +124,7 @@ def is_flat(mech: Mechanism, q: np.ndarray, tolerance: float = 1e-9) -> Flatness
     return Flatness(mech.name, float(np.max(bent)), float(np.max(curl)), len(samples), tolerance)
 
 
-def require_chart(mech: Mechanism, what: str) -> None:
+def _require_chart(mech: Mechanism, what: str) -> None:
     """Raise if the rates of some joint are not the rates of its coordinates."""
     for body in mech.bodies[1:]:
         if not body.joint.commuting:
@@ -137,7 +137,7 @@ def require_chart(mech: Mechanism, what: str) -> None:
 
 def _curvature_terms(mech: Mechanism, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Both lines of (2)."""
-    require_chart(mech, "curvature")
+    _require_chart(mech, "curvature")
     second = mass_matrix_second_sensitivity(mech, q)
     first = _first_kind(mass_matrix_sensitivity(mech, q))
     raised = _second_kind(mech, q, first)

@@ -27,7 +27,7 @@ import numpy as np
 from ..rotation import skew
 from ..spatial import carried_acceleration, cross_motion, turning
 
-__all__ = ["Nominal", "cross_force_columns", "nominal"]
+__all__ = ["Nominal", "nominal"]
 
 
 class Nominal(NamedTuple):
@@ -70,13 +70,13 @@ def nominal(
         )  # (5)
         f[k] = M[k].force(V[k], alpha[k]) - f_ext_[k]
     for p, k in mech.inward():
-        F[k] = cross_force_columns(H[k], f[k])  # (6)
+        F[k] = _cross_force_columns(H[k], f[k])  # (6)
         E[k] = joint[k].bracket @ f[k]
         f[p] = f[p] + phi[k] @ f[k]
     return Nominal(H, H_first, H_sum, H_second, F, E, V, phi)
 
 
-def cross_force_columns(H: np.ndarray, f: np.ndarray) -> np.ndarray:
+def _cross_force_columns(H: np.ndarray, f: np.ndarray) -> np.ndarray:
     """H ×* f for every column of H: how f changes if it is carried along them, (6, n)."""
     n, g = skew(f[:3]), skew(f[3:])
     return -np.concatenate([n @ H[:3] + g @ H[3:], g @ H[:3]])

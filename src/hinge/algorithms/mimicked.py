@@ -30,7 +30,6 @@ __all__ = [
     "mass_factor_rate",
     "roots",
     "total_rates",
-    "within_joints",
     "working_forces",
     "working_gravity",
 ]
@@ -48,11 +47,11 @@ class Roots(NamedTuple):
 def roots(mech: Mechanism, q: np.ndarray) -> Roots:
     """The factor of M and the roots of its blocks, (nv, nv) each."""
     m, l = upper_root(mass_matrix(mech, q))
-    own = within_joints(mech)
+    own = _within_joints(mech)
     return Roots(m, l, own * m, own * l)
 
 
-def within_joints(mech: Mechanism) -> np.ndarray:
+def _within_joints(mech: Mechanism) -> np.ndarray:
     """1 where row and column belong to the same joint, else 0: (nv, nv)."""
     leaders = {k: b.joint.nv for k, b in enumerate(mech.bodies) if b.joint.mimic is None}
     return mech.join_matrix({(k, k): np.ones((nv, nv)) for k, nv in leaders.items() if k})
@@ -99,7 +98,7 @@ def coriolis(mech: Mechanism, q: np.ndarray, nu: np.ndarray, normalized: bool) -
     qd = r.l.T @ nu
     turn = half_upper(r.l @ mass_matrix_rate(mech, q, qd) @ r.l.T)
     C = r.l @ (bias_forces(mech, q, qd) - gravity_forces(mech, q)) - turn.T @ nu
-    return C if normalized else r.L @ (C + (within_joints(mech) * turn).T @ nu)
+    return C if normalized else r.L @ (C + (_within_joints(mech) * turn).T @ nu)
 
 
 def dynamics(

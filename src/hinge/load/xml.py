@@ -17,7 +17,7 @@ from xml.parsers import expat
 from ..errors import ModelError
 from ..mechanism import did_you_mean
 
-__all__ = ["Element", "parse", "shortened"]
+__all__ = ["MAX_DEPTH", "MAX_SIZE", "Element", "parse", "shortened"]
 
 MAX_BYTES = 50_000_000
 MAX_DEPTH = 200

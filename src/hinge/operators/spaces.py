@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 
-__all__ = ["ANY", "Space", "Value", "direct_sum"]
+__all__ = ["ANY", "Space", "direct_sum"]
 
 # one block per body (or frame) of a vector, or of a matrix of columns; a tuple for a direct sum
 Value = Any

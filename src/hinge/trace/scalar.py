@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import TraceError
 from .rewrite import fold
 
-__all__ = ["ARITY", "COMMUTATIVE", "Graph", "Node", "reachable"]
+__all__ = ["ARITY", "Graph", "Node", "reachable"]
 
 # every operation and how many arguments it has; "const" and "input" carry a value instead
 ARITY = {
@@ -37,7 +37,7 @@ ARITY = {
     "where": 3,
 }
 # min and max are not: what they make of NaN depends on the order
-COMMUTATIVE = {"add", "mul"}
+_COMMUTATIVE = {"add", "mul"}
 
 Number = (int, float, np.integer, np.floating)
 
@@ -217,7 +217,7 @@ class Graph:
 
     def intern(self, op: str, args: tuple[Node, ...], value: Any = None) -> Node:
         """The one node of this operation and these arguments."""
-        if op in COMMUTATIVE and args[0].id > args[1].id:
+        if op in _COMMUTATIVE and args[0].id > args[1].id:
             args = (args[1], args[0])
         key = (op, value, *(a.id for a in args))
         node = self._table.get(key)
