@@ -244,6 +244,7 @@ def test_21_lost_factors_of_the_appendix(case):
     fails(phi_ @ o.P + o.P, o.phi @ o.M @ o.psi.T)
     holds(o.phi @ o.M @ o.Omega, o.phi - (o.psi - o.P @ o.Omega))
     T = o.Omega @ o.M
-    holds((o.I - T) @ o.phi.T @ o.H_p, 0 * o.H_p)
-    fails(T @ o.phi.T @ o.H_p, 0 * o.H_p + 1e-300)
+    reached = o.phi.T @ o.H_p
+    holds((o.I - T) @ reached, 0 * o.H_p)
+    fails((o.I - T) @ reached, reached)
     holds((o.I - T) @ o.phi.T, o.psi.T - o.Omega @ o.P)
