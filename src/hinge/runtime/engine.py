@@ -84,13 +84,17 @@ class Library:
 
     def method(self, name: str, title: str, own: tuple[Any, ...]) -> Callable[..., Any]:
         """A built-in function on the code of that name; `own` is what its code knows as self."""
-        definition = _MethodDef(title.encode(), self.address(name), 0x0080 | 0x0002, None)
+        definition = _MethodDef(title.encode(), self.address(name), _FASTCALL | _KEYWORDS, None)
         _KEPT.append(definition)
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.restype = ctypes.py_object
         new.argtypes = [ctypes.POINTER(_MethodDef), ctypes.py_object, ctypes.py_object]
         # a function keeps its module alive: here the library, that is the code
         return new(ctypes.byref(definition), own, self)
+
+
+# of methodobject.h: arguments come as an array, the names of keywords behind them
+_FASTCALL, _KEYWORDS = 0x0080, 0x0002
 
 
 class _MethodDef(ctypes.Structure):

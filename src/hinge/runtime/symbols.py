@@ -12,6 +12,8 @@ import numpy as np
 
 __all__ = ["symbols"]
 
+# of NumPy's C interface, whose numbering is part of its ABI, and of Python's stable one
+_PYARRAY_NEW, _PY_TP_NEW = 93, 65
 # the name of a keyword is the one string with its letters
 _OUT = sys.intern("out")
 
@@ -41,7 +43,7 @@ def symbols() -> dict[str, int]:
         "hinge_lock": python.PyEval_RestoreThread,
     }
     table = {name: _address(fn) for name, fn in functions.items()}
-    table["hinge_new_array"] = _array_api(93)
+    table["hinge_new_array"] = _array_api(_PYARRAY_NEW)
     table["hinge_tuple_subtype"] = _tuple_new()
     table["hinge_tuple"] = id(tuple)
     table["hinge_list"] = id(list)
@@ -62,10 +64,10 @@ def _math_library() -> ctypes.CDLL:
 
 
 def _tuple_new() -> int:
-    """tuple.__new__ as C has it: its slot has number 65 in the stable ABI."""
+    """tuple.__new__ as C has it."""
     get = ctypes.pythonapi.PyType_GetSlot
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_int]
-    return get(tuple, 65)
+    return get(tuple, _PY_TP_NEW)
 
 
 def _address(function: Any) -> int:
@@ -73,7 +75,7 @@ def _address(function: Any) -> int:
 
 
 def _array_api(index: int) -> int:
-    """An entry of NumPy's C interface; its numbering is part of its ABI."""
+    """An entry of NumPy's C interface."""
     core = importlib.import_module("numpy._core._multiarray_umath")
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
