@@ -1,5 +1,7 @@
 """Sweeps as loops give what the unrolled and the generic code give, at a cost linear in size."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,9 @@ from hinge.lean import lean
 from hinge.looped import trace_loops
 from hinge.runtime.kernel import Kernel
 from hinge.trace.loop import LoopProgram
+from hinge.trace.rewrite import EVALUATE
+from hinge.trace.scalar import reachable
+from linearized_cases import everything
 from mechanisms import EPS, Generic, assert_close, gripper, random_state
 
 ARRAYS = {
@@ -32,6 +37,36 @@ def looped(mech, name):
     return trace_loops(getattr(algorithms, name), lean(mech), arrays, name)
 
 
+def interpreted(program, arrays):
+    """What a loop program means: step by step on plain numbers, for one sample."""
+    flat = [np.ravel(x) for x in arrays]
+    slots = [np.zeros((program.rows, size)) for size in program.slots]
+    for slot, values in program.start.items():
+        slots[slot][0, : len(values)] = values
+
+    def loaded(load, visit):
+        if load.kind == "slot":
+            return slots[load.which][getattr(visit, load.row), load.entry]
+        if load.kind == "argument":
+            return flat[load.which][visit.places[load.which] + load.entry]
+        return visit.numbers[load.entry]
+
+    for stage in program.stages:
+        for visit in reversed(program.visits) if stage.backwards else program.visits:
+            step, known = stage.steps[visit.kind], {}
+            for node in reachable(store.value for store in step.stores):
+                if node.op == "input":
+                    known[node.id] = loaded(step.loads[node.value], visit)
+                elif node.op == "const":
+                    known[node.id] = node.value
+                else:
+                    known[node.id] = EVALUATE[node.op](*(known[a.id] for a in node.args))
+            for store in step.stores:
+                row = getattr(visit, store.row)
+                slots[store.slot][row, store.entry] = known[store.value.id]
+    return np.array([slots[slot][row, entry] for slot, row, entry in program.results])
+
+
 @pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.parametrize("robot_name", ROBOTS)
 def test_loops_agree_with_the_generic_code(robot_name, name):
@@ -43,6 +78,52 @@ def test_loops_agree_with_the_generic_code(robot_name, name):
     for i in range(len(states)):
         expected = getattr(robot.alg, name)(*(a[i] for a in given))
         assert_close(got[i], expected, 3000 * EPS)
+
+
+@pytest.mark.parametrize(("third", "load"), [("qdd", "dead"), ("tau", "world")])
+def test_loops_of_linearized_dynamics_agree_with_the_generic_code(third, load):
+    """All joints, on a floating base with branches, with forces."""
+    robot, rng = everything(), np.random.default_rng(2)
+    mech, s = robot.mechanism, random_state(robot, 4)
+    given = {"q": s.q, "qd": s.qd, third: s.qdd}
+    given |= {f"d{n}": rng.normal(size=robot.nv) for n in ("q", "qd", third)}
+    given |= {"f_ext": s.f_ext, "points": rng.normal(size=(mech.n_bodies, 3))}
+    name = "inverse_dynamics_jvp" if third == "qdd" else "forward_dynamics_jvp"
+    arrays = {a: array_shape(mech, a) for a in given}
+    algorithm = partial(getattr(algorithms, name), load=load)
+    got = interpreted(trace_loops(algorithm, lean(mech), arrays, name), list(given.values()))
+    assert_close(got, getattr(robot.alg, name)(**given, load=load), 3e4 * EPS)
+
+
+def test_what_is_zero_for_every_body_is_neither_kept_nor_used():
+    """Without loads that turn, their stiffness is zero, and the loops know it."""
+    mech = zoo.snake(50).mechanism
+    names = ("q", "qd", "tau", "dq", "dqd", "dtau", "f_ext")
+    arrays = {a: array_shape(mech, a) for a in names}
+
+    def cost(load):
+        algorithm = partial(algorithms.forward_dynamics_jvp, load=load)
+        return trace_loops(algorithm, lean(mech), arrays, "jvp").ops.multiplications / 50
+
+    assert cost("world") > cost("body") + 200
+
+
+def test_zeros_are_believed_until_something_is_written():
+    def sums(mech, qd):
+        """Entry 0 is never written, entry 1 only by bodies, entry 2 comes down from the ground."""
+        x, tau = mech.slots(2)
+        x[0] = np.array([0.0, 0.0, 3.0])
+        rates = mech.rates(qd)
+        for p, k in mech.outward():
+            x[k] = np.array([2.0 * x[p][0], x[p][1] + rates[k][0], x[p][2]])
+            tau[k] = np.array([x[k][0] + x[k][1] + x[k][2]])
+        return mech.join(tau)
+
+    program = trace_loops(sums, lean(zoo.arm(5).mechanism), {"qd": (5,)}, "sums")
+    loads = {load for stage in program.stages for step in stage.steps for load in step.loads}
+    assert {load.entry for load in loads if load.kind == "slot"} == {1, 2}
+    qd = np.arange(5.0)
+    assert np.array_equal(Kernel(program)(qd), 3 + np.cumsum(qd))
 
 
 def test_large_mechanisms_are_looped_and_small_ones_are_not():
@@ -114,8 +195,54 @@ def test_matrices_of_long_mechanisms_come_by_columns(name):
     assert np.isnan(spoiled[0]).all() and np.array_equal(spoiled[1:], got[1:])
     with pytest.raises(hinge.ArgumentError, match=rf"{name} of 'snake66': q\[9\] is nan"):
         getattr(robot, name)(q[0])
-    with pytest.raises(hinge.ArgumentError, match=rf"{name} of 'snake66': out has shape \(50,\)"):
+    with pytest.raises(
+        hinge.ArgumentError, match=rf"{name} of 'snake66': out is not a writeable, .* array"
+    ):
         getattr(robot, name)(q[1], out=np.zeros(50))
+
+
+@pytest.mark.parametrize(("which", "load"), [("inverse", "dead"), ("forward", None)])
+def test_derivatives_of_long_mechanisms_come_by_columns(which, load):
+    """With and without forces; a bad sample is bad alone; wrong arguments are told."""
+    robot, rng, name = zoo.snake(41), np.random.default_rng(7), f"{which}_dynamics_derivatives"
+    states = [random_state(robot, seed) for seed in range(3)]
+    q, qd, third = (np.array([getattr(s, n) for s in states]) for n in ("q", "qd", "qdd"))
+    n = robot.mechanism.n_bodies
+    forces = {} if load is None else {"f_ext": rng.normal(size=(n, 6)), "load": load}
+    forces |= {"points": rng.normal(size=(n, 3))} if load == "dead" else {}
+    got = getattr(robot, name)(q, qd, third, **forces)
+    one = getattr(robot, name)(q[1], qd[1], third[1], **forces)
+    expected = getattr(robot.alg, name)(q[1], qd[1], third[1], **forces)
+    for a, b, c in zip(got, one, expected, strict=True):
+        assert_close(a[1], c, 1e5 * EPS)
+        assert_close(b, a[1], 1e4 * EPS)
+    assert np.array_equal(got[2], np.swapaxes(got[2], 1, 2))
+    out = tuple(np.empty_like(x) for x in got)
+    assert getattr(robot, name)(q, qd, third, **forces, out=out)[1] is out[1]
+    assert all(np.array_equal(a, b) for a, b in zip(out, got, strict=True))
+    qd[0, 9] = np.nan
+    for a, b in zip(getattr(robot, name)(q, qd, third, **forces), got, strict=True):
+        assert np.isnan(a[0]).all() and np.array_equal(a[1:], b[1:])
+    with pytest.raises(hinge.ArgumentError, match=rf"{name} of 'snake41': qd\[9\] is nan"):
+        getattr(robot, name)(q[0], qd[0], third[0], **forces)
+    with pytest.raises(hinge.ArgumentError, match=rf"{name} of 'snake41': out has 1 arrays"):
+        getattr(robot, name)(q, qd, third, **forces, out=out[:1])
+
+
+def test_matrices_of_a_bush_are_unrolled():
+    """What counts is how many blocks there are, not how many bodies."""
+    b = hinge.MechanismBuilder("bush")
+    for i in range(70):
+        b.add(
+            f"leaf{i}", "world", hinge.Revolute((0, 1, 0)), inertia=hinge.Inertia(1.0, (0.2, 0, 0))
+        )
+    robot = hinge.Robot(b.build())
+    q, zero = np.linspace(-1, 1, 70), np.zeros(70)
+    assert np.array_equal(np.count_nonzero(robot.mass_matrix(q), axis=1), np.ones(70))
+    assert robot.kernel("mass_matrix", "q").ops.multiplications < 70
+    d = robot.inverse_dynamics_derivatives(q, zero, zero)
+    assert_close(d.dqdd, robot.mass_matrix(q), 0.0)
+    assert "generalized_momentum" not in {key[0] for key in robot._kernels}
 
 
 def test_a_long_mechanism_without_mass_has_no_inverse():

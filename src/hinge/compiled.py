@@ -93,6 +93,8 @@ _LOOPED = {
     "diagonal_dynamics",
     "generalized_momentum",
     "hybrid_dynamics",
+    "inverse_dynamics_jvp",
+    "forward_dynamics_jvp",
 }
 MOST_UNROLLED = 40
 
@@ -172,7 +174,8 @@ def _program(
     open_numbers = [a for a in arrays if a in PARAMETERS]
     fixed = name in _JOINT_LEVEL | _LINEARIZED and not open_numbers
     form = lean(mech) if fixed else Lean.same(mech)
-    if name in _LOOPED and is_long(mech) and not open_numbers:
+    loops = name in _LOOPED and static.get("method") != "conventional"
+    if loops and is_long(mech) and not open_numbers:
         from .looped import trace_loops
 
         given = dict(zip(arrays, shapes, strict=True))

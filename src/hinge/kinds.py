@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,12 @@ class Kind:
         self.example, self.v, self.held = example, v, held
         self.table: list[tuple[float, ...]] = []
 
+    @cached_property
+    def common(self) -> list[float | None]:
+        """The numbers in which no two of them differ, None for the others."""
+        columns = (set(column) for column in zip(*self.table, strict=True))
+        return [column.pop() if len(column) == 1 else None for column in columns]
+
     def body(self, numbers: Sequence[Any]) -> Body:
         """A body of this kind with other numbers, as many as come before the original's pose."""
         joint = self.example.joint
@@ -56,10 +63,12 @@ def find_kinds(form: Lean, active: Sequence[bool] | None) -> tuple[list[Kind], d
     kind_of = {}
     for k, (driven, held) in enumerate(_marks(mech, active)[1:], 1):
         body = mech.bodies[k]
-        joint = _geometry(body.joint)
-        shape = TurnedRevolute if isinstance(joint, TurnedRevolute) else repr(joint)
-        new = Kind(replace(body, joint=joint), mech.v_slice(body.joint_name), held)
-        kind_of[k], kind = kinds.setdefault((shape, driven, held), (len(kinds), new))
+        shape = TurnedRevolute if _is_hinge(body.joint) else repr(_geometry(body.joint))
+        key = (shape, driven, held)
+        if key not in kinds:
+            example = replace(body, joint=_geometry(body.joint))
+            kinds[key] = len(kinds), Kind(example, mech.v_slice(body.joint_name), held)
+        kind_of[k], kind = kinds[key]
         kind.table.append(_numbers(body, form.frames[k].inv))
     return [kind for _, kind in kinds.values()], kind_of
 
@@ -72,11 +81,15 @@ def _marks(mech: Mechanism, active: Sequence[bool] | None) -> list[tuple[tuple[f
     return [(tuple(m), h) for m, h in zip(mech.rates(mask), mech.held_before(mask), strict=True)]
 
 
+def _is_hinge(joint: Joint) -> bool:
+    return isinstance(joint, Revolute) and joint.axis == (0.0, 0.0, 1.0)
+
+
 def _geometry(joint: Joint) -> Joint:
     """The joint without its limits and losses; every hinge as one that is counted from a zero."""
     plain = {n: 0.0 for n in ("armature", "stiffness", "rest", "damping", "friction")}
     endless = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
-    if isinstance(joint, Revolute) and joint.axis == (0.0, 0.0, 1.0):
+    if _is_hinge(joint):
         return TurnedRevolute(zero=getattr(joint, "zero", 0.0))
     return replace(joint, **plain, **endless)
 

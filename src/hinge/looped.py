@@ -3,6 +3,9 @@
 `LoopMechanism` stands in for a mechanism.  Its `outward` and `inward` yield once per kind, with
 tokens for parent and body; what the algorithm reads and writes under a token becomes loads and
 stores of that kind's step, and when the algorithm asks for the next pair the step is closed.
+
+Entries of a slot that are zero for every body are never loaded.  Which they are is found by
+believing it of all of them at first: the algorithm is traced again until nothing it writes is new.
 """
 
 from __future__ import annotations
@@ -13,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from .errors import TraceError
+from .joint import HingeRates
 from .kinds import ARMATURE, ORIGINAL, Kind, find_kinds
 from .lean import Lean
-from .mechanism import Body, hinge_map, transfer
+from .mechanism import Body, Mechanism, hinge_map, transfer
 from .parameters import pose_of
-from .spatial import ForceTransfer
+from .spatial import Transform
 from .trace.loop import Load, LoopProgram, Stage, Step, Store, Visit, pruned
 from .trace.scalar import Graph, Node
 
@@ -37,8 +41,19 @@ def trace_loops(
 
     active: which DoF are driven, where the algorithm is told so in advance.
     """
-    tracer = LoopMechanism(form, arrays, active)
-    result = algorithm(tracer, **{n: _Argument(tracer, i) for i, n in enumerate(arrays)})
+    mech = form.mechanism
+    if mech.has_followers:
+        raise TraceError(f"{mech.name!r} has joints that mimic others: it cannot be looped")
+    kinds = find_kinds(form, active)
+    written: set[tuple[int, int]] = set()
+    while True:
+        tracer = LoopMechanism(mech, kinds, arrays, frozenset(written))
+        # what is not known yet may be divided by
+        with np.errstate(all="ignore"):
+            result = algorithm(tracer, **{n: _Argument(tracer, i) for i, n in enumerate(arrays)})
+        if tracer.written <= written:
+            break
+        written |= tracer.written
     parts = result if isinstance(result, tuple) else (result,)
     if not all(isinstance(part, _Joined) for part in parts):
         raise TraceError(f"{name} gives something other than joint forces: it cannot be looped")
@@ -72,27 +87,40 @@ class _Slot:
     def __init__(self, tracer: LoopMechanism, number: int) -> None:
         self.tracer, self.number = tracer, number
         self.shape: dict[int, tuple[int, ...]] = {}
+        # of what the ground has, until more is known
+        self.first: tuple[int, ...] = (6,)
 
     def __getitem__(self, row: str) -> Any:
         step = self.tracer.step
         if (self.number, row) not in step.values:
             own = row == OWN and step.kind in self.shape
-            shape = self.shape[step.kind] if own else next(iter(self.shape.values()), (6,))
-            loads = [Load("slot", self.number, row, i) for i in range(int(np.prod(shape)))]
-            step.values[self.number, row] = step.array(loads).reshape(shape)
+            shape = self.shape[step.kind] if own else next(iter(self.shape.values()), self.first)
+            entries = [self.entry(step, row, i) for i in range(int(np.prod(shape)))]
+            step.values[self.number, row] = np.array(entries, dtype=object).reshape(shape)
         return step.values[self.number, row]
+
+    def entry(self, step: _OpenStep, row: str, i: int) -> Node:
+        if (self.number, i) in self.tracer.nonzero:
+            return step.load(Load("slot", self.number, row, i))
+        return step.graph.const(0.0)
 
     def __setitem__(self, row: Any, value: Any) -> None:
         value = np.asarray(value)
         tracer = self.tracer
         tracer.sizes[self.number] = max(tracer.sizes[self.number], value.size)
+        tracer.written |= {(self.number, i) for i, x in enumerate(value.ravel()) if not _is_zero(x)}
         if row == 0:
+            self.first = value.shape
             tracer.start[self.number] = tuple(float(x) for x in value.ravel())
             return
         if row == OWN:
             self.shape[tracer.step.kind] = value.shape
         tracer.step.values[self.number, row] = value
         tracer.step.written[self.number, row] = value
+
+
+def _is_zero(x: Any) -> bool:
+    return x.op == "const" and x.value == 0 if isinstance(x, Node) else x == 0
 
 
 class _Joined:
@@ -137,16 +165,16 @@ class LoopMechanism:
 
     def __init__(
         self,
-        form: Lean,
+        mech: Mechanism,
+        kinds: tuple[list[Kind], dict[int, int]],
         arrays: dict[str, tuple[int, ...]],
-        active: Sequence[bool] | None = None,
+        nonzero: frozenset[tuple[int, int]],
     ) -> None:
-        mech = form.mechanism
-        if mech.has_followers:
-            raise TraceError(f"{mech.name!r} has joints that mimic others: it cannot be looped")
+        """nonzero: slots and their entries that may be anything but zero."""
         self.mech, self.arrays = mech, arrays
+        self.kinds, self.kind_of = kinds
         self.nv, self.free_fall = mech.nv, mech.free_fall
-        self.kinds, self.kind_of = find_kinds(form, active)
+        self.nonzero, self.written = nonzero, set[tuple[int, int]]()
         self.sizes: list[int] = []
         self.start: dict[int, tuple[float, ...]] = {}
         self.stages: list[Stage] = []
@@ -169,10 +197,8 @@ class LoopMechanism:
         return self.step.body
 
     def _number(self, i: int) -> Any:
-        column = {row[i] for row in self.kind.table}
-        if len(column) == 1:
-            return column.pop()
-        return self.step.load(Load("number", 0, OWN, i))
+        common = self.kind.common[i]
+        return self.step.load(Load("number", 0, OWN, i)) if common is None else common
 
     def _armature(self) -> np.ndarray:
         nv = self.body.joint.nv
@@ -214,11 +240,18 @@ class LoopMechanism:
         if f_ext is None:
             return _View(self, lambda: np.zeros(6))
         given = self._share(f_ext, lambda body: 6)
-        return _View(self, lambda: self._from_original() @ given[OWN])
+        return _View(self, lambda: self._original().transfer @ given[OWN])
 
-    def _from_original(self) -> ForceTransfer:
-        """φ from the frame of the original body to that of the lean one."""
-        return pose_of([self._number(i) for i in range(ORIGINAL, ARMATURE)]).transfer
+    def points(self, points: Any) -> _View:
+        """As in `Mechanism`."""
+        if points is None:
+            return _View(self, lambda: self._original().translation)
+        given = self._share(points, lambda body: 3)
+        return _View(self, lambda: self._original() @ given[OWN])
+
+    def _original(self) -> Transform:
+        """Where the frame of the original body is in that of the lean one."""
+        return pose_of([self._number(i) for i in range(ORIGINAL, ARMATURE)])
 
     def phi(self, q: _Argument) -> _View:
         """As in `Mechanism`."""
@@ -237,6 +270,16 @@ class LoopMechanism:
             self, lambda: hinge_map(self.body, self.body.joint.H_rate(own[OWN], rate[OWN]))
         )
 
+    def hinge_rates(self, q: _Argument, qd: Any, qdd: Any) -> _View:
+        """As in `Mechanism`."""
+        values = self.coordinates(q), self.rates(qd), self.rates(qdd)
+
+        def make() -> HingeRates:
+            rates = self.body.joint.hinge_rates(*(x[OWN] for x in values))
+            return HingeRates(*(hinge_map(self.body, x) for x in rates))
+
+        return _View(self, make)
+
     # walks and slots
 
     def slots(self, n: int) -> list[_Slot]:
@@ -244,6 +287,10 @@ class LoopMechanism:
         new = [_Slot(self, len(self.sizes) + i) for i in range(n)]
         self.sizes += [6] * n
         return new
+
+    def each(self, make: Callable[[Any], Any]) -> _View:
+        """As in `Mechanism`: worked out anew in every loop."""
+        return _View(self, lambda: make(OWN))
 
     def filled(self, make: Callable[[Any], Any]) -> _Slot:
         """As in `Mechanism`: a loop of its own."""
@@ -279,7 +326,7 @@ class LoopMechanism:
         for k, body in enumerate(mech.bodies[1:], 1):
             kind = self.kind_of[k]
             q, v = mech.q_slice(body.joint_name).start, mech.v_slice(body.joint_name).start
-            where = {"q": q, "f_ext": 6 * (k - 1)}
+            where = {"q": q, "f_ext": 6 * (k - 1), "points": 3 * (k - 1)}
             places = tuple(where.get(n, v) for n in self.arrays)
             visits.append(Visit(kind, k, body.parent, places, next(rows[kind])))
         results = tuple(

@@ -168,6 +168,10 @@ class Mechanism:
         """n lists to be filled in by a sweep, an entry per body; the ground's is six zeros."""
         return [[np.zeros(6), *[None] * self.n_bodies] for _ in range(n)]
 
+    def each(self, make: Callable[[int], Any]) -> Sequence[Any]:
+        """make(k) for every body, the ground included, to be read by a sweep."""
+        return [make(k) for k in range(len(self.bodies))]
+
     def filled(self, make: Callable[[int], Any]) -> list[Any]:
         """A list with make(k) for every body, the ground included, to be changed by a sweep."""
         return [make(k) for k in range(len(self.bodies))]

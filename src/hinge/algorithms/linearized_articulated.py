@@ -11,6 +11,7 @@ starting from 2 M̂ and Z̄ of each body.  P̂ has no right half, so that Ĝ is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,12 +38,12 @@ class Articulated(NamedTuple):
     Y_B: list[Any]
 
 
-def articulated(mech: Any, n: Nominal, Z: list[np.ndarray]) -> Articulated:
+def articulated(mech: Any, n: Nominal, Z: Sequence[np.ndarray]) -> Articulated:
     """The recursions on the nominal motion n with the stiffness Z of the external forces.  O(N)."""
     H, phi = n.H, n.phi
-    P, _, _, D_inv, G = riccati(mech, [x.T for x in H], phi)  # (1)
+    P, _, _, D_inv, G = riccati(mech, mech.each(lambda k: H[k].T), phi)  # (1)
     P_hat = mech.filled(lambda k: gyroscopic(mech.M[k], n.V[k] + n.V[k]).left)
-    P_z = list(Z)
+    P_z = mech.filled(lambda k: Z[k])
     G_hat, G_z, Y_A, Y_B = mech.slots(4)
     for p, k in mech.inward():
         PH_hat, PH_z = P_hat[k].T @ H[k], P_z[k].T @ H[k]

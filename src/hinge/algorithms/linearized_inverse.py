@@ -124,7 +124,7 @@ def inverse_dynamics_derivatives(
     H, phi = n.H, n.phi
     crb = [SpatialInertia.zero(), *mech_.M[1:]]
     crg = [Gyroscopic.zero(), *(gyroscopic(crb[k], n.V[k] + n.V[k]) for _, k in mech.outward())]
-    crz = load_stiffness(mech_, f_ext, points, load)
+    crz = list(load_stiffness(mech_, f_ext, points, load))
     mass, A, B = {}, {}, {}
     for p, k in mech_.inward():
         crb[p], crg[p] = crb[p] + congruence(crb[k], phi[k]), crg[p] + congruence(crg[k], phi[k])

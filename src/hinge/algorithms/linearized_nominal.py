@@ -20,6 +20,7 @@ With α = (ω̇; p̈) and U = ω̇× + ω×ω×, (5) for a row (h; s) of H is
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ __all__ = ["Nominal", "nominal"]
 class Nominal(NamedTuple):
     """Per body, in its axes; motions and forces of the joint's DoF are columns (6, dof)."""
 
-    H: list[Any]  # H*
+    H: Sequence[Any]  # H*
     H_first: list[Any]  # H′
     H_sum: list[Any]  # Ḣ + H′
     H_second: list[Any]  # H″
@@ -51,7 +52,7 @@ def nominal(
     qd_, qdd_, f_ext_ = mech.rates(qd), mech.rates(qdd), mech.wrenches(f_ext)
     joint = mech.hinge_rates(q, qd, qdd)
     V, alpha, f, H_first, H_sum, H_second, F, E = mech.slots(8)
-    H = [x.T for x in rows]
+    H = mech.each(lambda k: rows[k].T)
     alpha[0] = -mech.free_fall
     for p, k in mech.outward():
         W = H[k] @ qd_[k]

@@ -13,6 +13,7 @@ what stays when the body is displaced by δΞ = (δφ; δx):
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -26,15 +27,14 @@ Load = Literal["body", "world", "dead"]
 LOADS = ("body", "world", "dead")
 
 
-def load_stiffness(mech: Any, f_ext: Any, points: Any, load: Load) -> list[np.ndarray]:
+def load_stiffness(mech: Any, f_ext: Any, points: Any, load: Load) -> Sequence[np.ndarray]:
     """Z̄ of every body, (6, 6).  points: (n_bodies, 3), where dead loads act; None: the origins."""
     if load not in LOADS:
         raise ArgumentError(f"load is {load!r}; expected one of {', '.join(map(repr, LOADS))}")
-    none = np.zeros((6, 6))
     if f_ext is None or load == "body":
-        return [none] * len(mech.bodies)
-    parts = zip(mech.wrenches(f_ext), mech.points(points), strict=True)
-    return [_dead(f, x) if load == "dead" else _fixed(f) for f, x in parts]
+        return mech.each(lambda k: np.zeros((6, 6)))
+    f, x = mech.wrenches(f_ext), mech.points(points)
+    return mech.each(lambda k: _dead(f[k], x[k]) if load == "dead" else _fixed(f[k]))
 
 
 def _fixed(f: np.ndarray) -> np.ndarray:

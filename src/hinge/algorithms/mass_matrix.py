@@ -54,7 +54,7 @@ def mass_matrix_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
         return inverse_spd(mass_matrix(mech, q))
     rows, phi = mech.H(q), mech.phi(q)
     _, _, _, D_inv, G = riccati(mech, rows, phi)
-    H = [x.T for x in rows]
+    H = mech.each(lambda k: rows[k].T)
     Y, U = mech.slots(2)
     Y[0] = np.zeros((6, 6))
     spread, blocks = mech.filled(lambda k: []), {}

@@ -1,33 +1,50 @@
 """Matrices of long mechanisms, column by column.
 
-The mass matrix of N bodies takes O(N²) straight-line operations, too many to compile for hundreds
-of bodies.  What it does to a vector takes O(N) and is compiled as a loop over bodies; applied to
-all unit vectors at once, as a batch, it gives all columns.  That runs several times slower than
-straight-line code would (8 times at 64 bodies), but its code is there in half a second, whatever N.
+Mass matrices and derivatives of N bodies take O(N²) straight-line operations, too many to compile
+for hundreds of bodies.  What they do to a vector takes O(N) and is compiled as a loop over bodies;
+applied to all unit vectors at once, as a batch, it gives all columns.  A batch of states runs
+several times slower than straight-line code would (8 times for a mass matrix at 64 bodies), but the
+code is there in a second, whatever N.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..compiled import is_long
-from ..errors import ArgumentError
 from ..mechanism import Mechanism
 from ..runtime.call import broadcast, refuse_infinite
+from ..runtime.kernel import result_arrays
 from .front import Front
 
-__all__ = ["by_columns", "too_large"]
+__all__ = ["by_columns", "derivatives_by_columns", "too_large"]
 
-# matrices of more bodies than that are not unrolled; at so many, compiling takes some seconds
-_MOST_UNROLLED = 64
+# results with more blocks (pairs of bodies) than that are not unrolled; compiling as many takes
+# some seconds
+_MOST_BLOCKS = 4096
 
 
-def too_large(mech: Mechanism) -> bool:
-    """Whether the mass matrix is better made column by column."""
-    return is_long(mech) and mech.n_bodies > _MOST_UNROLLED
+def too_large(robot: Front, matrices: int = 1, across: bool = False) -> bool:
+    """Whether so many matrices are better made column by column.
+
+    across: they have blocks also for bodies on different branches.
+    """
+    mech = robot.mechanism
+    if not is_long(mech):
+        return False
+    blocks = robot.keep(("blocks", across), lambda: _blocks(mech, across))
+    return matrices * blocks > _MOST_BLOCKS
+
+
+def _blocks(mech: Mechanism, across: bool) -> int:
+    """How many blocks of a matrix are not zero."""
+    if across:
+        return mech.n_bodies**2
+    return sum(2 * len(list(mech.climb(k))) + 1 for _, k in mech.outward())
 
 
 def by_columns(
@@ -37,20 +54,43 @@ def by_columns(
 
     steps: algorithms of q and of an array, and the names of that array.
     """
-    where, nv = f"{name} of {robot.name!r}", robot.nv
+    where = f"{name} of {robot.name!r}"
     at = broadcast(where, [robot.argument("q", q)])["q"]
-    columns = np.eye(nv)
+    columns = np.eye(robot.nv)
     for algorithm, array in steps:
         columns = robot.apply(algorithm, {}, q=at[..., None, :], **{array: columns})
-    lead = at.shape[:-1]
-    refuse_infinite(where, lead, [columns])
-    if out is None:
-        out = np.empty((*lead, nv, nv), robot.dtype)
-    if out.shape != (*lead, nv, nv) or out.dtype != robot.dtype:
-        raise ArgumentError(
-            f"{where}: out has shape {out.shape} and dtype {out.dtype}; expected "
-            f"{(*lead, nv, nv)} and {robot.dtype}"
-        )
-    # rounding apart it is symmetric as it is
-    np.add(0.5 * columns, 0.5 * np.swapaxes(columns, -1, -2), out=out)
-    return out
+    return _results(robot, where, [_symmetric(columns)], out)[0]
+
+
+def derivatives_by_columns(
+    robot: Front, name: str, static: dict[str, Any] | None, arrays: Mapping[str, Any], out: Any
+) -> list[np.ndarray]:
+    """The derivatives along the first three arrays, each (…, nv, nv), the last one symmetric.
+
+    name: that of the derivatives, whose products with vectors are called jvp instead.
+    """
+    where, nv = f"{name} of {robot.name!r}", robot.nv
+    given = [robot.argument(n, x) for n, x in arrays.items() if x is not None]
+    values = broadcast(where, given)
+    lead = values["q"].shape[:-1]
+    at = {a.name: values[a.name].reshape(*lead, 1, *a.shape) for a in given}
+    units = np.eye(3 * nv).reshape(3 * nv, 3, nv)
+    along = {f"d{n}": units[:, i] for i, n in enumerate(list(arrays)[:3])}
+    columns = robot.apply(name.replace("derivatives", "jvp"), static or {}, **at, **along)
+    parts = np.moveaxis(columns.reshape(*lead, 3, nv, nv), -3, 0)
+    first, second, third = np.swapaxes(parts, -1, -2)
+    return _results(robot, where, [first, second, _symmetric(third)], out)
+
+
+def _symmetric(x: np.ndarray) -> np.ndarray:
+    """What is symmetric but for rounding, symmetric."""
+    return 0.5 * x + 0.5 * np.swapaxes(x, -1, -2)
+
+
+def _results(robot: Front, where: str, parts: Sequence[np.ndarray], out: Any) -> list[np.ndarray]:
+    """The matrices in arrays of their own or in those given."""
+    refuse_infinite(where, parts[0].shape[:-2], parts)
+    results = result_arrays(where, [x.shape for x in parts], robot.dtype, out)
+    for result, x in zip(results, parts, strict=True):
+        result[...] = x
+    return results

@@ -44,13 +44,13 @@ class Dynamics(Front):
 
     def mass_matrix(self, q: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """M(q): (…, nv, nv)."""
-        if too_large(self.mechanism):
+        if too_large(self):
             return by_columns(self, "mass_matrix", q, out, [("generalized_momentum", "qd")])
         return self._call("mass_matrix", q=q, out=out)
 
     def mass_matrix_inverse(self, q: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
         """M(q)⁻¹, without forming M: (…, nv, nv)."""
-        if too_large(self.mechanism):
+        if too_large(self, across=True):
             steps = [("working_forces", "tau"), ("joint_rates", "nu")]
             return by_columns(self, "mass_matrix_inverse", q, out, steps)
         return self._call("mass_matrix_inverse", q=q, out=out)

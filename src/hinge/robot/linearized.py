@@ -15,6 +15,7 @@ from ..linalg import expm
 from ..runtime.call import broadcast, evaluate
 from ..runtime.check import check_choice, check_number
 from ..runtime.kernel import result_arrays
+from .columns import derivatives_by_columns, too_large
 from .front import Front
 from .second_order import (
     ForwardDynamicsSecondDerivatives,
@@ -99,6 +100,9 @@ class Linearized(Front):
             given = {"q": q, "qd": qd, "qdd": qdd, "f_ext": f_ext}
             return InverseDynamicsSecondDerivatives(*self._call_second(name, out, **given))
         arrays: dict[str, Any] = {"q": q, "qd": qd, "qdd": qdd, "f_ext": f_ext, "points": points}
+        if too_large(self, matrices=3):
+            parts = derivatives_by_columns(self, name, static, arrays, out)
+            return InverseDynamicsDerivatives(*parts)
         return self._call(name, static, InverseDynamicsDerivatives, **arrays, out=out)
 
     def inverse_dynamics_jvp(
@@ -177,6 +181,9 @@ class Linearized(Front):
             given = {"q": q, "qd": qd, "tau": tau, "f_ext": f_ext}
             return ForwardDynamicsSecondDerivatives(*self._call_second(name, out, **given))
         arrays: dict[str, Any] = {"q": q, "qd": qd, "tau": tau, "f_ext": f_ext, "points": points}
+        if too_large(self, matrices=3, across=True) and method != "conventional":
+            parts = derivatives_by_columns(self, name, static, arrays, out)
+            return ForwardDynamicsDerivatives(*parts)
         large = self.nv in _BY_PARTS
         if large and method is None and _one_sample(q, qd, tau, f_ext, points):
             return self._by_parts(q, qd, tau, f_ext, points, load, out)
