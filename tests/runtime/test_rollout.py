@@ -187,5 +187,5 @@ def test_what_else_is_refused():
     grow = hinge.rollout(lambda x: 2 * x, ("x",), x=())
     with pytest.raises(ArgumentError, match="how many steps\\? nothing tells"):
         grow(1.0)
-    with pytest.raises(ArgumentError, match="dtype is int64; rollouts come in"):
+    with pytest.raises(ArgumentError, match="dtype is int64; kernels come in"):
         hinge.rollout(lambda x: 2 * x, ("x",), dtype=int, x=())

@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..trace.operations import Operations
 from .artifact import Artifact, build, find
+from .check import check_samples, scalar_of
 from .engine import Library, fast_calls_work
 from .progress import tell_if_long
 from .target import Target, host
@@ -29,7 +30,6 @@ __all__ = ["Kernel", "result_arrays"]
 _RUN = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
 )
-_SCALARS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
 # a thread that is awake or will soon be is worth telling for about this many operations
 _WORK_PER_THREAD = 500_000
 
@@ -60,11 +60,9 @@ class Kernel:
         strict: a sample with a result that is not finite has NaN in all its results.
         """
         self.name, self.dtype = name, np.dtype(dtype)
-        if self.dtype not in _SCALARS:
-            raise ArgumentError(f"dtype is {self.dtype}; kernels come in float64 and float32")
         self.threads = threads
         self.target = host() if target is None else target
-        self._scalar, self._strict, self._key = _SCALARS[self.dtype], strict, key
+        self._scalar, self._strict, self._key = scalar_of(name, self.dtype), strict, key
         self._make, self._names = program, names
 
     @cached_property
@@ -155,40 +153,14 @@ class Kernel:
 
     def _slow(self, *arguments: Any, out: Any = None) -> Any:
         """Any arguments that make sense: other dtypes, strides, leading shapes."""
-        arrays, lead = self._checked(arguments)
+        expected = dict(zip(self.names, self.artifact.inputs, strict=True))
+        arrays, lead = check_samples(self.name, arguments, expected, self.dtype)
         shapes = [lead + shape for shape in self.artifact.outputs]
         results = result_arrays(self.name, shapes, self.dtype, out)
         if out is not None:
             arrays = [x.copy() if _in_the_way(x, results) else x for x in arrays]
         self._run_batch(arrays, results, lead)
         return tuple(results) if self.artifact.several else results[0]
-
-    def _checked(self, arguments: Sequence[Any]) -> tuple[list[np.ndarray], tuple[int, ...]]:
-        name, shapes = self.name, self.artifact.inputs
-        if len(arguments) != len(shapes):
-            raise ArgumentError(
-                f"{name} takes {len(shapes)} arrays ({', '.join(self.names)}), got {len(arguments)}"
-            )
-        arrays, leads = [], []
-        for argument, shape, label in zip(arguments, shapes, self.names, strict=True):
-            try:
-                x = np.asarray(argument)
-            except ValueError:
-                raise ArgumentError(f"{name}: {label} is ragged; expected {shape}") from None
-            if x.dtype.kind not in "fiub":
-                raise ArgumentError(f"{name}: {label} has dtype {x.dtype}; expected real numbers")
-            at = x.ndim - len(shape)
-            if at < 0 or x.shape[at:] != shape:
-                wanted = ", ".join(["…", *map(str, shape)])
-                raise ArgumentError(f"{name}: {label} has shape {x.shape}; expected ({wanted})")
-            arrays.append(x.astype(self.dtype, copy=not x.flags.aligned))
-            leads.append(x.shape[:at])
-        try:
-            lead = leads[0] if len(set(leads)) == 1 else np.broadcast_shapes(*leads)
-        except ValueError:
-            told = ", ".join(f"{n} {l}" for n, l in zip(self.names, leads, strict=True))
-            raise ArgumentError(f"{name}: leading shapes do not broadcast: {told}") from None
-        return arrays, lead
 
     def _run_batch(
         self, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], lead: tuple[int, ...]

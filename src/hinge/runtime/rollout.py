@@ -14,7 +14,7 @@ from ..errors import ArgumentError
 from ..trace.operations import Operations
 from ..trace.scan import Scan
 from .artifact import Artifact, build, find
-from .check import check_whole
+from .check import check_samples, check_whole, scalar_of
 from .engine import Library
 from .progress import progress, tell_if_long
 from .target import Target, host
@@ -23,7 +23,6 @@ from .threads import in_parallel, thread_count
 __all__ = ["Rollout"]
 
 _RUN = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4, *[ctypes.c_int64] * 2, ctypes.c_void_p)
-_SCALARS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
 # a thread is worth waking for about this many operations; after so many, Python gets a look-in
 _WORK_PER_THREAD, _WORK_PER_CALL = 4_000_000, 1_000_000_000
 
@@ -55,8 +54,7 @@ class Rollout:
         strict: a sample that is not finite is NaN in all its results from the next record on.
         """
         self.name, self.shapes, self.dtype = name, dict(shapes), np.dtype(dtype)
-        if self.dtype not in _SCALARS:
-            raise ArgumentError(f"{name}: dtype is {self.dtype}; rollouts come in float64, float32")
+        self._scalar = scalar_of(name, self.dtype)
         self.states, self.inputs, self.threads = states, inputs, threads
         self.target = host() if target is None else target
         self._make, self._key, self._strict = scan, key, strict
@@ -75,11 +73,12 @@ class Rollout:
         """The code as LLVM text."""
         from ..emit.llvm import module_text
 
-        return module_text(self.scan, self.target.flavor(_SCALARS[self.dtype]), self._strict)
+        return module_text(self.scan, self.target.flavor(self._scalar), self._strict)
 
     def __call__(self, *arrays: Any, steps: int | None = None, every: int = 1) -> Any:
         """Run; steps: how many, if there are no inputs to tell."""
-        given, lead = self._checked(arrays)
+        timed = list(self.shapes)[self.states : self.states + self.inputs]
+        given, lead = check_samples(self.name, arrays, self.shapes, self.dtype, timed)
         steps = self._steps(given, steps)
         every = check_whole(self.name, "every", every)
         artifact = self._code(math.prod(lead)).artifact
@@ -128,7 +127,7 @@ class Rollout:
         return self._single if size == 1 else self._wide
 
     def _compiled(self, target: Target) -> _Code:
-        scalar = _SCALARS[self.dtype]
+        scalar = self._scalar
         key = self.scan.digest if self._key is None else self._key
         found = find(key, target, scalar, self._strict)
         if found is None:
@@ -137,34 +136,6 @@ class Rollout:
         return _Code(found, target, target.lanes(scalar))
 
     # arguments
-
-    def _checked(self, arrays: Sequence[Any]) -> tuple[list[np.ndarray], tuple[int, ...]]:
-        """The arguments as arrays of the dtype, and their common leading shape without time."""
-        name, names = self.name, ", ".join(self.shapes)
-        if len(arrays) != len(self.shapes):
-            raise ArgumentError(
-                f"{name} takes {len(self.shapes)} arrays ({names}), got {len(arrays)}"
-            )
-        found, leads = [], {}
-        for i, (given, (label, shape)) in enumerate(zip(arrays, self.shapes.items(), strict=True)):
-            timed = self.states <= i < self.states + self.inputs
-            try:
-                x = np.asarray(given)
-            except ValueError:
-                raise ArgumentError(f"{name}: {label} is ragged; expected {shape}") from None
-            if x.dtype.kind not in "fiub":
-                raise ArgumentError(f"{name}: {label} has dtype {x.dtype}; expected real numbers")
-            at = x.ndim - len(shape)
-            if at < timed or x.shape[at:] != shape:
-                wanted = ", ".join([*["steps"] * timed, "…", *map(str, shape)])
-                raise ArgumentError(f"{name}: {label} has shape {x.shape}; expected ({wanted})")
-            found.append(x.astype(self.dtype, copy=False))
-            leads[label] = x.shape[int(timed) : at]
-        try:
-            return found, np.broadcast_shapes(*leads.values())
-        except ValueError:
-            told = ", ".join(f"{n} {l}" for n, l in leads.items())
-            raise ArgumentError(f"{name}: leading shapes do not broadcast: {told}") from None
 
     def _steps(self, arrays: Sequence[np.ndarray], asked: int | None) -> int:
         """How many steps the inputs are for, or were asked for."""

@@ -33,9 +33,10 @@ class Target(NamedTuple):
         """What one value of compiled code is on it."""
         from ..emit.llvm_body import Flavor
 
-        fused = "+fma" in self.features.split(",") or _is_arm()
-        registers = 32 if self.vector_bits == 512 or _is_arm() else 16
-        return Flavor(self.lanes(scalar), scalar, fused, registers)
+        can = self.features.split(",")
+        many = "+avx512vl" in can or _is_arm()
+        fused = "+fma" in can or _is_arm()
+        return Flavor(self.lanes(scalar), scalar, fused, 32 if many else 16)
 
 
 def _is_arm() -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .scalar import Node
 
-__all__ = ["Piece", "depth_first", "first_angles", "ordered", "pieces"]
+__all__ = ["PIECE", "Piece", "depth_first", "first_angles", "ordered", "pieces"]
 
 PIECE = 1000
 # a value that is used again after so many operations has long left the registers
