@@ -39,8 +39,12 @@ def animate(
     chains: dict[str, np.ndarray],
     dress: Callable[[Any], None] = lambda axes: None,
     view: tuple[float, float] = (25.0, -60.0),
+    zoom: float = 1.5,
 ) -> None:
-    """Chains of points (T, n, 3) by title, side by side, as a GIF; dress: draws what is still."""
+    """Chains of points (T, n, 3) by title, side by side, as a GIF; dress: draws what is still.
+
+    zoom: above 1.2 the corners of the box are cut off, for chains that keep away from them.
+    """
     figure = plt.figure(figsize=(2.4 * len(chains), 2.5), dpi=72, layout="constrained")
     low = np.min([c.min(axis=(0, 1)) for c in chains.values()], axis=0)
     high = np.max([c.max(axis=(0, 1)) for c in chains.values()], axis=0)
@@ -52,7 +56,7 @@ def animate(
         axes.set(ylim=(middle[1] - reach, middle[1] + reach))
         axes.set(zlim=(middle[2] - reach, middle[2] + reach))
         axes.set_axis_off()
-        axes.set_box_aspect(None, zoom=1.5)
+        axes.set_box_aspect(None, zoom=zoom)
         axes.view_init(*view)
         dress(axes)
         (line,) = axes.plot(*chain[0].T, "o-", color="tab:blue", ms=2.5, lw=1.5)

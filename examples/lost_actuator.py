@@ -65,10 +65,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     left.set(xlabel="time  [s]", ylabel="tool from its goal  [m]")
     right.set(xlabel="time  [s]", ylabel="largest torque  [Nm]")
     save(figure, asked.out / "lost_actuator.svg")
-    picked = np.linspace(0, steps - 1, 4 if asked.quick else 24).astype(int)
+    picked = np.linspace(0, steps - 1, 4 if asked.quick else 36).astype(int)
     chains = {"all motors work": q[picked, 7], "joint4 lost at 1.2 s": q[picked, 3]}
     chains = {title: skeleton(ROBOT, x, "tool") for title, x in chains.items()}
-    animate(asked.out / "lost_actuator.gif", chains)
+    animate(asked.out / "lost_actuator.gif", chains, zoom=1.2)
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ def one_hit() -> None:
     for a, x, title in zip(
         axes, (raw, seen.whitened), ("raw, over its deviation", "whitened"), strict=True
     ):
-        a.imshow(
+        shown = a.imshow(
             np.abs(x).T, aspect="auto", extent=(0, 400, 7.5, 0.5), vmin=0, vmax=8, cmap="magma"
         )
         a.grid(False)
@@ -127,6 +127,7 @@ def one_hit() -> None:
         a.axvline(250, color="w", lw=0.5)
         a.set(xlabel="time  [ms]", title=f"residual, {title}")
     axes[0].set_ylabel("joint")
+    figure.colorbar(shown, ax=axes, label="standard deviations")
     save(figure, "collision")
     for name, x in (("raw", raw), ("whitened", seen.whitened)):
         print(
@@ -136,6 +137,10 @@ def one_hit() -> None:
         )
 
 
-if __name__ == "__main__":
+def main() -> None:
     accuracy()
     one_hit()
+
+
+if __name__ == "__main__":
+    main()

@@ -51,7 +51,7 @@ def main() -> None:
     fd = counts["forward_dynamics"].sum(axis=1)
     for name in ("diagonal_dynamics", "total_rates"):
         right.plot(SIZES, counts[name].sum(axis=1) / fd, "o-", label=name)
-    right.set(xlabel="joints", ylabel="over forward_dynamics", ylim=(0, 2.5))
+    right.set(xlabel="joints", ylabel="operations over forward_dynamics", ylim=(0, 2.5))
     right.legend()
     save(figure, "diagonal_cost")
 

@@ -10,7 +10,7 @@ from common import panels, random_chain, save, with_energy
 
 import hinge
 
-SECONDS, STEP, CHAINS = 10.0, 0.02, 24
+SECONDS, STEP, CHAINS, JOINTS = 10.0, 0.02, 24, 3
 
 
 def runge_kutta(robot: hinge.Robot, normalized: bool):
@@ -77,7 +77,7 @@ def error_of_position(robot: hinge.Robot, q, qd) -> tuple[float, float]:
 
 def main() -> None:
     rng = np.random.default_rng(7)
-    robots = [random_chain(3, rng) for _ in range(CHAINS)]
+    robots = [random_chain(JOINTS, rng) for _ in range(CHAINS)]
     states = [with_energy(robot, rng) for robot in robots]
     pairs = list(zip(robots, states, strict=True))
     found = [drifts(robot, *state, STEP) for robot, state in pairs]
@@ -118,7 +118,8 @@ def main() -> None:
         run = hinge.simulate(robot, q, qd, duration=SECONDS, dt=STEP, method=method)
         left.semilogy(run.t[1:], np.abs(run.kinetic_energy[1:] - 1) + 1e-17, label=label)
     left.set(xlabel="time  [s]", ylabel="|error of the energy|  [J of 1]", title="one chain, 20 ms")
-    left.legend()
+    left.set(ylim=(3e-18, 1e-1))
+    left.legend(ncols=3, fontsize="small", loc="upper center")
     for i, name in enumerate(names):
         right.semilogy(np.full(CHAINS, i), table[name], ".", alpha=0.6)
     right.set_xticks(range(len(names)), [n.replace(", ", "\n") for n in names])

@@ -8,16 +8,16 @@ from common import panels, random_chain, save
 import hinge
 from hinge.control import PoseFeedback
 
-SECONDS = 60.0
+SECONDS, ARMS, JOINTS = 60.0, 6, 7
 
 
 def arms() -> None:
     rng = np.random.default_rng(12)
     figure, axes = panels(2)
-    for i in range(6):
-        robot = random_chain(7, rng)
-        target = robot.frame_pose(rng.normal(size=7), "tool")
-        start = rng.normal(size=7)
+    for i in range(ARMS):
+        robot = random_chain(JOINTS, rng)
+        target = robot.frame_pose(rng.normal(size=JOINTS), "tool")
+        start = rng.normal(size=JOINTS)
         line = f"arm {i + 1}:"
         for a, orientation in zip(axes, ("angle", "axes"), strict=True):
             law = PoseFeedback(robot, "tool", target, 3.0, 20.0, orientation)
@@ -55,15 +55,20 @@ def half_turn() -> None:
             law = PoseFeedback(robot, "ball", target, 2.0, 5.0, orientation)
             run = hinge.simulate(robot, robot.neutral(), None, law, duration=12, dt=5e-3)
             error = np.degrees(np.linalg.norm(law.error(run.q)[:, :3], axis=-1))
-            right.plot(
-                run.t, error, style, label=f"{orientation}, {off:g} rad short of half a turn"
-            )
+            kind = "all three" if orientation == "angle" else f"{off:g} rad short"
+            right.plot(run.t, error, style, label=f"{orientation}, {kind}")
             print(f"{orientation}, {off:g}: {error[-1]:.2g} degrees after 12 s")
     right.set(xlabel="time  [s]", ylabel="error  [degrees]", title="from half a turn away")
-    right.legend(fontsize="x-small")
+    lines, labels = right.get_legend_handles_labels()
+    once = dict(zip(labels, lines, strict=True))
+    right.legend(once.values(), once.keys(), fontsize="x-small", loc="center right")
     save(figure, "half_turn")
 
 
-if __name__ == "__main__":
+def main() -> None:
     arms()
     half_turn()
+
+
+if __name__ == "__main__":
+    main()

@@ -24,8 +24,9 @@ def factor() -> None:
     for a, (title, A) in zip(axes, matrices.items(), strict=True):
         a.grid(False)
         size = np.log10(np.abs(A) + 1e-12)
-        a.imshow(np.where(A == 0, np.nan, size), cmap="viridis", vmin=-4, vmax=1.5)
+        shown = a.imshow(np.where(A == 0, np.nan, size), cmap="viridis", vmin=-4, vmax=1.5)
         a.set(title=title, xticks=[], yticks=[])
+    figure.colorbar(shown, ax=axes, label="log₁₀ |entry|;  white: zero", shrink=0.8)
     save(figure, "mass_factor")
 
 
@@ -75,7 +76,11 @@ def braking() -> None:
     save(figure, "braking")
 
 
-if __name__ == "__main__":
+def main() -> None:
     factor()
     energy()
     braking()
+
+
+if __name__ == "__main__":
+    main()
