@@ -1,5 +1,6 @@
 """Sweeps as loops give what the unrolled and the generic code give, at a cost linear in size."""
 
+from collections import Counter
 from functools import partial
 
 import numpy as np
@@ -124,6 +125,35 @@ def test_zeros_are_believed_until_something_is_written():
     assert {load.entry for load in loads if load.kind == "slot"} == {1, 2}
     qd = np.arange(5.0)
     assert np.array_equal(Kernel(program)(qd), 3 + np.cumsum(qd))
+
+
+def test_what_is_overwritten_is_read_before():
+    def swaps(mech, qd):
+        x, tau = mech.slots(2)
+        rates = mech.rates(qd)
+        x[0] = np.array([1.0, 2.0])
+        for p, k in mech.outward():
+            x[k] = np.array([x[p][1] + rates[k][0], x[p][0]])
+        for p, k in mech.inward():
+            old = x[p]
+            x[p] = np.array([3.0 * x[k][0], old[0] + x[k][1]])
+            tau[k] = np.array([old[0] - old[1] * x[k][0]])
+        return mech.join(tau)
+
+    mech, qd = zoo.arm(6).mechanism, np.array([0.5, -1.0, 2.0, 0.25, 3.0, -0.75])
+    program = trace_loops(swaps, lean(mech), {"qd": (6,)}, "swaps")
+    expected = swaps(mech, qd)
+    assert_close(interpreted(program, [qd]), expected, 10 * EPS)
+    assert_close(Kernel(program)(qd), expected, 10 * EPS)
+    assert_close(Kernel(program)(np.tile(qd, (9, 1)))[5], expected, 10 * EPS)
+
+
+def test_halves_of_a_symmetric_matrix_are_kept_once():
+    """Entries that are equal for every body are stored and loaded once."""
+    program = looped(zoo.arm(9).mechanism, "forward_dynamics")
+    stores = {(s.slot, s.entry) for stage in program.stages for t in stage.steps for s in t.stores}
+    sizes = Counter(slot for slot, _ in stores)
+    assert 21 in sizes.values() and 36 not in sizes.values()
 
 
 def test_large_mechanisms_are_looped_and_small_ones_are_not():

@@ -4,8 +4,9 @@
 tokens for parent and body; what the algorithm reads and writes under a token becomes loads and
 stores of that kind's step, and when the algorithm asks for the next pair the step is closed.
 
-Entries of a slot that are zero for every body are never loaded.  Which they are is found by
-believing it of all of them at first: the algorithm is traced again until nothing it writes is new.
+Entries of a slot that are zero for every body are never loaded, and of those that are always equal,
+such as the halves of a symmetric matrix, only the first.  Which they are is found by believing at
+first that all are zero: the algorithm is traced again until it does as was believed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .lean import Lean
 from .mechanism import Body, Mechanism, hinge_map, transfer
 from .parameters import pose_of
 from .spatial import Transform
-from .trace.loop import Load, LoopProgram, Stage, Step, Store, Visit, pruned
+from .trace.loop import ZERO, Load, LoopProgram, Stage, Step, Store, Visit, alike, pruned
 from .trace.scalar import Graph, Node
 
 __all__ = ["trace_loops"]
@@ -45,15 +46,16 @@ def trace_loops(
     if mech.has_followers:
         raise TraceError(f"{mech.name!r} has joints that mimic others: it cannot be looped")
     kinds = find_kinds(form, active)
-    written: set[tuple[int, int]] = set()
+    believed: dict[tuple[int, int], int] = {}
     while True:
-        tracer = LoopMechanism(mech, kinds, arrays, frozenset(written))
-        # what is not known yet may be divided by
+        tracer = LoopMechanism(mech, kinds, arrays, believed)
+        # what is zero so far may be divided by
         with np.errstate(all="ignore"):
             result = algorithm(tracer, **{n: _Argument(tracer, i) for i, n in enumerate(arrays)})
-        if tracer.written <= written:
+        found = alike(tracer.stages, tracer.start, tracer.sizes, believed)
+        if found == believed:
             break
-        written |= tracer.written
+        believed = found
     parts = result if isinstance(result, tuple) else (result,)
     if not all(isinstance(part, _Joined) for part in parts):
         raise TraceError(f"{name} gives something other than joint forces: it cannot be looped")
@@ -100,15 +102,15 @@ class _Slot:
         return step.values[self.number, row]
 
     def entry(self, step: _OpenStep, row: str, i: int) -> Node:
-        if (self.number, i) in self.tracer.nonzero:
-            return step.load(Load("slot", self.number, row, i))
-        return step.graph.const(0.0)
+        first = self.tracer.believed.get((self.number, i), ZERO)
+        if first == ZERO:
+            return step.graph.const(0.0)
+        return step.load(Load("slot", self.number, row, first))
 
     def __setitem__(self, row: Any, value: Any) -> None:
         value = np.asarray(value)
         tracer = self.tracer
         tracer.sizes[self.number] = max(tracer.sizes[self.number], value.size)
-        tracer.written |= {(self.number, i) for i, x in enumerate(value.ravel()) if not _is_zero(x)}
         if row == 0:
             self.first = value.shape
             tracer.start[self.number] = tuple(float(x) for x in value.ravel())
@@ -117,10 +119,6 @@ class _Slot:
             self.shape[tracer.step.kind] = value.shape
         tracer.step.values[self.number, row] = value
         tracer.step.written[self.number, row] = value
-
-
-def _is_zero(x: Any) -> bool:
-    return x.op == "const" and x.value == 0 if isinstance(x, Node) else x == 0
 
 
 class _Joined:
@@ -136,13 +134,14 @@ class _OpenStep:
     def __init__(self, kind: int) -> None:
         self.kind, self.graph = kind, Graph()
         self.body: Body | None = None
-        self.loads: list[Load] = []
+        self.loads: dict[Load, Node] = {}
         self.values: dict[tuple[int, str], Any] = {}
         self.written: dict[tuple[int, str], Any] = {}
 
     def load(self, load: Load) -> Node:
-        self.loads.append(load)
-        return self.graph.input()
+        if load not in self.loads:
+            self.loads[load] = self.graph.input()
+        return self.loads[load]
 
     def array(self, loads: list[Load]) -> np.ndarray:
         out = np.empty(len(loads), dtype=object)
@@ -168,13 +167,13 @@ class LoopMechanism:
         mech: Mechanism,
         kinds: tuple[list[Kind], dict[int, int]],
         arrays: dict[str, tuple[int, ...]],
-        nonzero: frozenset[tuple[int, int]],
+        believed: dict[tuple[int, int], int],
     ) -> None:
-        """nonzero: slots and their entries that may be anything but zero."""
+        """believed: what may be taken for `alike`."""
         self.mech, self.arrays = mech, arrays
         self.kinds, self.kind_of = kinds
         self.nv, self.free_fall = mech.nv, mech.free_fall
-        self.nonzero, self.written = nonzero, set[tuple[int, int]]()
+        self.believed = believed
         self.sizes: list[int] = []
         self.start: dict[int, tuple[float, ...]] = {}
         self.stages: list[Stage] = []
@@ -342,7 +341,7 @@ class LoopMechanism:
             tuple(self.sizes),
             len(mech.bodies),
             self.start,
-            pruned(self.stages, results),
+            pruned(self.stages, results, self.believed),
             tuple(visits),
             results,
             form,

@@ -21,10 +21,10 @@ from ..trace.schedule import PIECE, first_angles, ordered
 from .layout import Layout
 from .llvm_math import sincos_text
 
-__all__ = ["Body", "Flavor", "bodies", "constants", "number_text", "parameters"]
+__all__ = ["SPARE", "Body", "Flavor", "bodies", "constants", "number_text", "parameters"]
 
 # registers for what a single operation needs besides
-_SPARE = 2
+SPARE = 2
 
 _BINARY = {"add": "fadd contract", "sub": "fsub contract", "mul": "fmul contract", "div": "fdiv"}
 
@@ -107,7 +107,7 @@ def bodies(layout: Layout, flavor: Flavor, wide: Flavor) -> tuple[str, list[str]
         for node in program.nodes
         if node.op in ("sin", "cos") and node.args[0].id in place
     }
-    order, held = ordered(program.values, ready), flavor.registers - _SPARE
+    order, held = ordered(program.values, ready), flavor.registers - SPARE
     plan = step_plan(order, layout.place, ready, 2 * room, held, PIECE)
     names, texts = [], []
     if angles:

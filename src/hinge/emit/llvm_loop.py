@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..trace.loop import Load, LoopProgram, Step
+from ..trace.loop import Load, LoopProgram, Step, Store
+from ..trace.registers import step_plan
 from ..trace.scalar import Node, reachable
-from .llvm_body import Body, Flavor
+from .llvm_body import SPARE, Body, Flavor
 
 __all__ = ["LoopLayout", "loop_bodies"]
 
@@ -95,19 +96,59 @@ class _Step(Body):
         self.fresh = 0
         self.nodes = reachable(store.value for store in step.stores)
         self.angles = self.angles_of(self.nodes)
+        self.stores: dict[int, list[Store]] = {}
+        for store in step.stores:
+            self.stores.setdefault(store.value.id, []).append(store)
+        self.overwritten = self._overwritten()
+
+    def _overwritten(self) -> dict[tuple[int, str, int], Node]:
+        """Inputs that are loaded from places to which something is stored."""
+        written = {(store.slot, store.row, store.entry) for store in self.step.stores}
+        found = {}
+        for node in self.nodes:
+            if node.op == "input":
+                load = self.step.loads[node.value]
+                place = (load.which, load.row, load.entry)
+                if load.kind == "slot" and place in written:
+                    found[place] = node
+        return found
 
     def text(self, name: str) -> str:
-        for node in self.nodes:
-            if node.op not in ("const", "input"):
-                self.operation(node)
+        f, order = self.flavor, [n for n in self.nodes if n.op not in ("const", "input")]
+        plan = step_plan(order, self.stores, {}, 0, f.registers - SPARE, len(order) or 1)
+        self.waiting = plan.slot
+        self.lines.append(f"  %waiting = alloca [{max(plan.slots, 1)} x {f.type}], align 64")
+        keep = {node.id for node in self.overwritten.values()}
+        for node, gone in sum(plan.pieces, []):
+            self.operation(node)
+            if node.id in self.waiting:
+                self.store(node, "%waiting", self.waiting[node.id])
+            for store in self.stores.get(node.id, ()):
+                self.put(store)
+            for id in set(gone) - keep:
+                self.names.pop(id, None)
         for store in self.step.stores:
-            self.store_at(self.place(store.slot, store.row, store.entry), store.value)
+            if store.value.op in ("const", "input"):
+                self.put(store)
         places = "".join(f", i64 %place{i}" for i in range(len(self.program.inputs)))
         signature = f"{_parameters(self.program)}, i64 %own, i64 %parent, ptr %numbers{places}"
         body = "\n".join(self.lines)
         return f"define internal void @{name}({signature}) #0 {{\nentry:\n{body}\n  ret void\n}}\n"
 
+    def put(self, store: Store) -> None:
+        """Store a value, after what is loaded from its place."""
+        place = (store.slot, store.row, store.entry)
+        if place in self.overwritten:
+            self.operand(self.overwritten[place])
+        self.store_at(self.place(*place), store.value)
+
     def fetch(self, node: Node) -> str:
+        if node.id in self.waiting:
+            return self.load("%waiting", self.waiting[node.id])
+        if node.op != "input":
+            store = self.stores[node.id][0]
+            where = self.place(store.slot, store.row, store.entry)
+            return self.line(f"load {self.flavor.type}, ptr {where}, align {self.flavor.bytes}")
         load = self.step.loads[node.value]
         if load.kind == "number":
             return self.splat(load.entry)

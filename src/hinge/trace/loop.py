@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import Any
 
 from .arrays import Shape
 from .operations import Operations
 from .scalar import Node, reachable
 
-__all__ = ["Load", "LoopProgram", "Stage", "Step", "Store", "Visit", "pruned"]
+__all__ = ["ZERO", "Load", "LoopProgram", "Stage", "Step", "Store", "Visit", "alike", "pruned"]
+
+# an entry of a slot that is zero for everything
+ZERO = -1
 
 
 @dataclass(frozen=True)
@@ -127,10 +131,47 @@ class LoopProgram:
         return [prod(shape) for shape in self.outputs]
 
 
-def pruned(stages: Sequence[Stage], results: Sequence[tuple[int, int, int]]) -> tuple[Stage, ...]:
-    """The stages without stores into slots that no result needs, however indirectly."""
+def alike(
+    stages: Sequence[Stage],
+    start: Mapping[int, Sequence[float]],
+    slots: Sequence[int],
+    believed: Mapping[tuple[int, int], int],
+) -> dict[tuple[int, int], int]:
+    """For entries of slots the first that always equals them, ZERO where that is what they are.
+
+    believed: the same, as the stages were made to rely on it; left out is ZERO.
+    """
+    marks: dict[tuple[int, int], list[Any]] = {}
+    for slot, i in ((slot, i) for slot, size in enumerate(slots) for i in range(size)):
+        values = start.get(slot, ())
+        at_start = values[i] if i < len(values) else 0.0
+        marks[slot, i] = [believed.get((slot, i), ZERO), at_start]
+    for step in (step for stage in stages for step in stage.steps):
+        told: dict[tuple[int, str], dict[int, Any]] = {}
+        for store in step.stores:
+            x = store.value
+            mark = x.value if x.op == "const" else (x.id,)
+            told.setdefault((store.slot, store.row), {})[store.entry] = mark
+        for (slot, _), entries in told.items():
+            for i in range(slots[slot]):
+                marks[slot, i].append(entries.get(i, 0.0))
+    first: dict[Any, int] = {}
+    found = {}
+    for (slot, i), mark in marks.items():
+        nothing = mark == [ZERO] + [0.0] * (len(mark) - 1)
+        found[slot, i] = ZERO if nothing else first.setdefault((slot, *mark), i)
+    return found
+
+
+def pruned(
+    stages: Sequence[Stage],
+    results: Sequence[tuple[int, int, int]],
+    same: Mapping[tuple[int, int], int],
+) -> tuple[Stage, ...]:
+    """The stages without stores that no result needs, however indirectly; same: see `alike`."""
+    shown = {slot for slot, _, _ in results}
     live: set[int] = set()
-    found = {slot for slot, _, _ in results}
+    found = shown
     while not found <= live:
         live |= found
         found = {
@@ -140,11 +181,15 @@ def pruned(stages: Sequence[Stage], results: Sequence[tuple[int, int, int]]) -> 
             for node in reachable(s.value for s in step.stores if s.slot in live)
             if node.op == "input" and step.loads[node.value].kind == "slot"
         }
+
+    def needed(store: Store) -> bool:
+        first = same[store.slot, store.entry] == store.entry
+        return store.slot in live and (first or store.slot in shown)
+
     return tuple(
-        Stage(tuple(_stores_into(live, step) for step in stage.steps), stage.backwards)
+        Stage(
+            tuple(Step(s.loads, tuple(filter(needed, s.stores))) for s in stage.steps),
+            stage.backwards,
+        )
         for stage in stages
     )
-
-
-def _stores_into(slots: set[int], step: Step) -> Step:
-    return Step(step.loads, tuple(s for s in step.stores if s.slot in slots))
