@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import hinge
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -33,11 +35,52 @@ def test_readme_has_its_two_commands():
     assert commands == ["pip install . && hinge demo\n", 'pip install ".[test]" && pytest\n']
 
 
-def test_notation_names_exist():
-    """Every `robot.name` on the notation page is a name of the robot."""
-    import hinge
+ROBOT = hinge.zoo.arm(2)
+TEXT = {page.name: page.read_text() for page in PAGES}
 
-    robot = hinge.zoo.arm(2)
-    text = (ROOT / "docs" / "notation.md").read_text()
-    for name in re.findall(r"`robot\.(\w+)", text):
-        assert hasattr(robot, name), name
+
+@pytest.mark.parametrize("page", TEXT)
+def test_names_on_the_page_exist(page):
+    """Every `robot.name`, `robot.alg.name` and `hinge.name`; X stands for any of them."""
+    for name in re.findall(r"\brobot\.(\w+)", TEXT[page]):
+        assert name == "X" or hasattr(ROBOT, name), name
+    for name in re.findall(r"\brobot\.alg\.(\w+)", TEXT[page]):
+        assert name == "X" or name in hinge.algorithms.__all__, name
+    for name in re.findall(r"\bhinge\.(\w+)", TEXT[page]):
+        here = (Path(hinge.__file__).parent / name).with_suffix(".py").exists()
+        assert here or hasattr(hinge, name), name
+
+
+PUBLIC = {
+    "hinge": hinge.__all__,
+    "Robot": [n for n in dir(hinge.Robot) if not n.startswith("_")],
+    "algorithms": hinge.algorithms.__all__,
+    "control": hinge.control.__all__,
+    "control.space": hinge.control.space.__all__,
+    "operators": hinge.operators.__all__,
+    "edit": hinge.edit.__all__,
+    "zoo": hinge.zoo.__all__,
+}
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_every_public_name_is_on_some_page(module):
+    words = set(re.findall(r"\w+", " ".join(TEXT.values())))
+    assert not set(PUBLIC[module]) - words
+
+
+def test_every_page_and_picture_is_shown_somewhere():
+    targets = re.findall(r"\]\(([^)#]+)", " ".join(TEXT.values()))
+    shown = {Path(target).name for target in targets}
+    drawn = {p.name for kind in ("svg", "gif") for p in (ROOT / "docs").rglob(f"*.{kind}")}
+    assert (set(TEXT) | drawn) - shown == {"README.md"}
+
+
+def test_operations_on_the_embedded_page_are_those_of_the_kernels():
+    rows = re.findall(r"^\| `(\w+)\((\d*)\)` ([\w ]+) \| ([\d, ]+) \|", TEXT["embedded.md"], re.M)
+    arrays = {"inverse dynamics": "qd qdd", "forward dynamics": "qd tau", "mass matrix": ""}
+    assert len(rows) == 9
+    for kind, size, name, told in rows:
+        robot = getattr(hinge.zoo, kind)(*map(int, size.split()))
+        kernel = robot.kernel(name.replace(" ", "_"), "q", *arrays[name].split())
+        assert kernel.program.ops[:4] == tuple(map(int, told.split(", "))), (kind, name)

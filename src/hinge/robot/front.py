@@ -183,8 +183,8 @@ class Front:
     def compile(self, fn: Callable[..., Any] | None = None, **shapes: tuple[int, ...]) -> Any:
         """A function of traced arrays as one fused kernel; also as a decorator.
 
-        The shapes of arguments called q, qd, qdd, tau, dv or f_ext are this robot's; others are
-        scalars unless their shape is given: `robot.compile(fn, gains=(7, 7))`.
+        Arguments called like an array of this robot's methods (q, qd, tau, f_ext, dq, u, v, nu, …)
+        have its shape; others are scalars unless it is given: `robot.compile(fn, gains=(7, 7))`.
         """
         if fn is None:
             return lambda function: self.compile(function, **shapes)
