@@ -276,7 +276,7 @@ def test_the_scalar_rule_for_block_roots_is_caught_though_energy_balances(name, 
 @pytest.mark.parametrize("name", ["arm", "cartpole"])
 def test_the_scalar_rule_is_right_for_joints_of_one_dof(name, monkeypatch):
     monkeypatch.setattr(sweeps, "half_upper", lambda A: 0.5 * A)
-    assert errors(name)[0] < 1e-12
+    assert errors(name)[0] < 300 * EPS
 
 
 def test_the_angular_part_of_the_joint_motion_is_not_enough(monkeypatch):
@@ -288,7 +288,7 @@ def test_the_angular_part_of_the_joint_motion_is_not_enough(monkeypatch):
         )
 
     monkeypatch.setattr(sweeps, "cross_force", angular)
-    assert errors("arm")[0] < 1e-12
+    assert errors("arm")[0] < 300 * EPS
     assert errors("tree0")[0] > 0.1
 
 
@@ -371,4 +371,4 @@ def test_single_precision():
     s = random_state(robot, 0)
     nu = robot.total_rates(s.q, s.qd)
     assert nu.dtype == np.float32
-    assert_close(nu, robot.alg.total_rates(s.q, s.qd), 1e-5)
+    assert_close(nu, robot.alg.total_rates(s.q, s.qd), 4 * np.finfo(nu.dtype).eps)

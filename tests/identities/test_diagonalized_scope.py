@@ -18,7 +18,7 @@ from hinge.algorithms.factor import riccati
 from hinge.operators import derivative
 from hinge.rotation import from_rpy
 from hinge.spatial import congruence, cross_force
-from mechanisms import JOINTS, random_state
+from mechanisms import EPS, JOINTS, random_state
 
 HINGES = ("revolute", "prismatic", "helical")
 SEVERAL = ("cylindrical", "translation")
@@ -69,13 +69,12 @@ def errors(kind, armature):
 @pytest.mark.parametrize("armature", [0.0, 0.4])
 @pytest.mark.parametrize("kind", HINGES + SEVERAL)
 def test_paper_recursions_hold_for_joints_that_commute(kind, armature):
-    inertia, coriolis = errors(kind, armature)
-    assert inertia < 1e-12 and coriolis < 1e-12
+    assert max(errors(kind, armature)) < 100 * EPS
 
 
 @pytest.mark.parametrize("kind", TURNING)
 def test_rate_of_the_articulated_inertia_holds_for_others_without_armature(kind):
-    assert errors(kind, 0.0)[0] < 1e-12
+    assert errors(kind, 0.0)[0] < 20 * EPS
 
 
 @pytest.mark.parametrize("kind", ["spherical", "planar"])
@@ -113,8 +112,8 @@ def errors_of_algorithm_7_1(kind, armature):
 @pytest.mark.parametrize("armature", [0.0, 0.4])
 def test_algorithm_7_1_holds_for_one_dof_and_with_another_root_for_joints_that_commute(armature):
     for kind in HINGES:
-        assert max(errors_of_algorithm_7_1(kind, armature)) < 1e-12
+        assert max(errors_of_algorithm_7_1(kind, armature)) < 20 * EPS
     printed, righted = errors_of_algorithm_7_1("cylindrical", armature)
-    assert printed > 1e-3 and righted < 1e-12
+    assert printed > 1e-3 and righted < 100 * EPS
     for kind in ("spherical", "planar"):
         assert min(errors_of_algorithm_7_1(kind, armature)) > 0.1

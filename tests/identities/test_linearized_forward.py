@@ -38,14 +38,14 @@ def known(name):
 def test_derivatives_are_those_of_complex_steps(name, method, axes):
     robot, s, tau, expected, condition = known(name)
     given = {"f_ext": s.f_ext, "method": method, "axes": axes}
-    bound = EPS * max(100, condition)
+    bound = EPS * min(max(100, condition), 4000)
     got = robot.alg.forward_dynamics_derivatives(s.q, s.qd, tau, **given)
-    assert worst(got, expected) < min(bound, 1e-12)
+    assert worst(got, expected) < bound
     assert np.array_equal(got.dtau, got.dtau.T)
     d = np.random.default_rng(2).normal(size=(3, robot.nv))
     change = robot.alg.forward_dynamics_jvp(s.q, s.qd, tau, *d, **given)
     product = expected[0] @ d[0] + expected[1] @ d[1] + expected[2] @ d[2]
-    assert worst([change], [product]) < min(bound, 1e-12)
+    assert worst([change], [product]) < bound
 
 
 @pytest.mark.parametrize("axes", AXES)
@@ -56,11 +56,11 @@ def test_each_kind_of_load_has_its_own_derivative(name, load, method, axes):
     robot, s, points, tau, expected = loaded(name, load)
     given = (s.f_ext, points, load, method, axes)
     got = robot.alg.forward_dynamics_derivatives(s.q, s.qd, tau, *given)
-    assert worst(got, expected) < 1e-12
+    assert worst(got, expected) < 300 * EPS
     d = np.random.default_rng(2).normal(size=(3, robot.nv))
     change = robot.alg.forward_dynamics_jvp(s.q, s.qd, tau, *d, *given)
     product = expected[0] @ d[0] + expected[1] @ d[1] + expected[2] @ d[2]
-    assert worst([change], [product]) < 1e-12
+    assert worst([change], [product]) < 300 * EPS
 
 
 @cache
@@ -82,7 +82,7 @@ def test_forward_undoes_inverse(name):
     there = robot.alg.inverse_dynamics_derivatives(s.q, s.qd, s.qdd, s.f_ext)
     back = robot.alg.forward_dynamics_derivatives(s.q, s.qd, tau, s.f_ext)
     products = (there.dqdd @ back.dq, there.dqdd @ back.dqd, there.dqdd @ back.dtau)
-    assert worst(products, (-there.dq, -there.dqd, np.eye(robot.nv))) < 1e-11
+    assert worst(products, (-there.dq, -there.dqd, np.eye(robot.nv))) < 1000 * EPS
 
 
 def test_nothing_is_lost_far_away():
@@ -129,7 +129,7 @@ def test_long_chains_keep_their_digits():
         algorithms.forward_dynamics_jvp(mech, q, qd, tau, *d, method=m)
         for m in ("articulated", "conventional")
     )
-    assert worst([five], [change]) < 1e-11
+    assert worst([five], [change]) < 3e4 * EPS
     assert worst([three], [change]) > 10 * worst([five], [change])
 
 
@@ -200,4 +200,4 @@ def test_the_source_without_misprints_is_right():
     robot, s, tau, expected, _ = known("everything")
     same = mutated(FORWARD, {"gyroscopic": {}, NOMINAL: {}, ARTICULATED: {}})
     got = same.forward_dynamics_derivatives(robot.mechanism, s.q, s.qd, tau, s.f_ext)
-    assert worst(got, expected) < 1e-12
+    assert worst(got, expected) < 100 * EPS
