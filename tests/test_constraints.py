@@ -180,6 +180,12 @@ def test_one_constraint_needs_no_list():
     several = robot.constrained_forward_dynamics(*given, [hold])
     assert_close(one.qdd, several.qdd, 0.0)
     assert hold.axes == (3, 4, 5)
+    with pytest.raises(hinge.ArgumentError, match="both on body 'link3', and cannot move against"):
+        robot.constrained_forward_dynamics(*given, LoopConstraint("tool", "link3"))
+    for gain in (-1.0, np.nan, "much"):
+        with pytest.raises(hinge.ArgumentError, match="damping of the constraint .* a number from"):
+            LoopConstraint("tool", "world", damping=gain)
+    assert LoopConstraint("tool", "world", 5).axes == (5,)
     for wrong in (None, ["tool"]):
         with pytest.raises(hinge.ArgumentError, match="dynamics of 'arm3': .* is not a hinge.Loop"):
             robot.constrained_forward_dynamics(*given, wrong)

@@ -19,6 +19,8 @@ BAD = {
     ),
     "negative damping": (lambda: hinge.Planar(damping=(1, -2, 0)), "damping is -2"),
     "nan friction": (lambda: hinge.Revolute(friction=np.nan), "friction is NaN"),
+    "a word": (lambda: hinge.Revolute(armature="much"), "armature is 'much'; give numbers"),
+    "a letter": (lambda: hinge.Revolute("z"), "Revolute: axis is 'z'; give numbers"),
     "wrong count": (lambda: hinge.Planar(armature=(1, 2)), r"armature has shape \(2,\); .* or 3"),
     "limits crossed": (lambda: hinge.Revolute(lower=1, upper=-1), "lower limit .* above upper"),
     "bounded quaternion": (lambda: hinge.Spherical(lower=-1), "quaternion"),

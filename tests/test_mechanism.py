@@ -85,6 +85,21 @@ BAD = {
         "frame 'f': its placement: rotation",
     ),
     "bad gravity": (lambda: MechanismBuilder("m", gravity=(0, 0)), r"gravity has shape \(2,\)"),
+    "a word for a joint": (
+        lambda: two(joint="revolute"),
+        "body 'b': its joint is 'revolute'; expected such as hinge.Revolute",
+    ),
+    "a class for a joint": (
+        lambda: two(joint=Revolute),
+        "its joint is <class .*; expected such as",
+    ),
+    "a point for a placement": (
+        lambda: two(placement=(0, 0, 1)),
+        r"its placement is \(0, 0, 1\); expected such as hinge.Transform",
+    ),
+    "a mass for an inertia": (lambda: two(inertia=1.0), "its inertia is 1.0; .*hinge.Inertia"),
+    "a point for a frame": (lambda: two().add_frame("f", "a", (0, 0, 1)), "frame 'f': its placem"),
+    "nothing to load": (lambda: hinge.load(None), "load needs the path of a URDF or MJCF file"),
     "mimic unknown": (
         lambda: two(joint=Revolute(mimic=Mimic("a_joit"))).build(),
         "joint 'b_joint' mimics 'a_joit', which .* did you mean 'a_joint'",
@@ -301,6 +316,12 @@ EDITS = {
         "body 'link1': principal moments",
     ),
     "bad gravity": (lambda m: edit.with_gravity(m, (0, np.nan, 0)), "gravity is"),
+    "flat gravity": (lambda m: edit.with_gravity(m, (0, 0)), r"gravity has shape \(2,\)"),
+    "a robot": (
+        lambda m: edit.weld(zoo.arm(3), "joint1"),
+        "weld needs a Mechanism, got Robot; that of a robot is robot.mechanism",
+    ),
+    "another robot": (lambda m: edit.attach(m, zoo.arm(3)), "attach needs a Mechanism, got Robot"),
     "no frame": (lambda m: edit.attach(m, m, "hand"), "no frame 'hand'"),
     "torn mimic": (
         lambda m: edit.subtree(gripper().mechanism, "right"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from .shapes import Shape
 from .spatial import Inertia, Transform
 
 __all__ = ["MechanismBuilder", "check_inertia"]
+
+T = TypeVar("T")
 
 _NONPHYSICAL = ("error", "warn", "accept")
 
@@ -70,14 +72,16 @@ class MechanismBuilder:
         joint_name = f"{name}_joint" if joint_name is None else joint_name
         if joint_name in self._joint_names:
             raise ModelError(f"{self._name}: two joints are named {joint_name!r}; rename one")
+        where = f"{self._name}: body {name!r}"
+        joint = _is_a(f"{where}: its joint", Joint, Fixed() if joint is None else joint)
         placement = Transform() if placement is None else placement
         inertia = Inertia() if inertia is None else inertia
         offset = Transform() if offset is None else offset
-        _check_pose(f"{self._name}: body {name!r}: its placement", placement)
-        _check_pose(f"{self._name}: body {name!r}: its offset", offset)
-        check_inertia(f"{self._name}: body {name!r}", inertia, self._nonphysical)
+        _check_pose(f"{where}: its placement", placement)
+        _check_pose(f"{where}: its offset", offset)
+        check_inertia(where, inertia, self._nonphysical)
         self._joint_names.add(joint_name)
-        joint, shapes = Fixed() if joint is None else joint, (tuple(visuals), tuple(collisions))
+        shapes = tuple(visuals), tuple(collisions)
         body = Body(name, -1, joint_name, joint, placement, inertia, offset, *shapes)
         self._links[name] = parent, body
         return self
@@ -154,6 +158,7 @@ class MechanismBuilder:
 
 def check_inertia(where: str, inertia: Inertia, nonphysical: str = "error") -> None:
     """Raise ModelError, or warn, about an inertia that cannot be used or that no body can have."""
+    _is_a(f"{where}: its inertia", Inertia, inertia)
     mass = _finite(f"{where}: mass", inertia.mass, ())
     if mass < 0:
         raise ModelError(f"{where}: mass is {mass:g} kg; it must not be negative")
@@ -198,7 +203,17 @@ def _finite(what: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
     return a
 
 
+def _is_a(what: str, kind: type[T], value: Any) -> T:
+    """The value, if it is of that kind."""
+    if not isinstance(value, kind):
+        known = {Joint: "Revolute(axis=…)", Inertia: "Inertia(mass, com, about_com)"}
+        example = known.get(kind, "Transform(rotation, translation)")
+        raise ModelError(f"{what} is {value!r}; expected such as hinge.{example}")
+    return value
+
+
 def _check_pose(where: str, X: Transform) -> None:
+    _is_a(where, Transform, X)
     _finite(f"{where}: translation", X.translation, (3,))
     R = _finite(f"{where}: rotation", X.rotation, (3, 3))
     if not is_rotation(R):

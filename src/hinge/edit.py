@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .builder import MechanismBuilder, check_inertia
-from .errors import ModelError
+from .errors import ArgumentError, ModelError
 from .joints import Fixed, Joint
 from .mechanism import GROUND, Body, Mechanism
 from .spatial import Inertia, Transform
@@ -22,7 +21,7 @@ def subtree(mech: Mechanism, body: str, joint: Joint | None = None) -> Mechanism
 
     joint: another joint to put it on; `Free()` lets it float, `Fixed()` makes it the base.
     """
-    root = mech.body_index(body)
+    root = _checked("subtree", mech).body_index(body)
     if root == 0:
         raise ModelError(f"{mech.name!r}: the ground is not a subtree; name a moving body")
     kept = {root}
@@ -49,7 +48,7 @@ def subtree(mech: Mechanism, body: str, joint: Joint | None = None) -> Mechanism
 
 def weld(mech: Mechanism, joint: str, q: Any = None) -> Mechanism:
     """The mechanism with a joint held at q (default: neutral), and so the joints that mimic it."""
-    index = mech.joint_index(joint)
+    index = _checked("weld", mech).joint_index(joint)
     body = mech.bodies[index]
     held = np.asarray(body.joint.neutral() if q is None else q, dtype=float).reshape(-1)
     if held.shape != (body.joint.nq,) or not np.isfinite(held).all():
@@ -81,7 +80,8 @@ def attach(
 
     prefix: put before every name of `other`, so that two of a kind can be attached.
     """
-    at = mech.frame(frame)
+    at = _checked("attach", mech).frame(frame)
+    _checked("attach", other)
     pose = at.placement if placement is None else at.placement @ placement
     base = mech.bodies[at.body].name
     builder = _builder(mech)
@@ -95,7 +95,7 @@ def attach(
 
 def with_inertia(mech: Mechanism, body: str, inertia: Inertia) -> Mechanism:
     """The mechanism with another inertia for one body."""
-    index = mech.body_index(body)
+    index = _checked("with_inertia", mech).body_index(body)
     if index == 0:
         raise ModelError(f"{mech.name!r}: the ground does not move; its inertia is of no account")
     check_inertia(f"{mech.name}: body {body!r}", inertia)
@@ -104,9 +104,19 @@ def with_inertia(mech: Mechanism, body: str, inertia: Inertia) -> Mechanism:
     return _rebuilt(replace(mech, bodies=tuple(bodies)))
 
 
-def with_gravity(mech: Mechanism, gravity: Sequence[float] | np.ndarray) -> Mechanism:
-    """The mechanism under another gravity."""
-    return _rebuilt(replace(mech, gravity=(gravity[0], gravity[1], gravity[2])))
+def with_gravity(mech: Mechanism, gravity: Any) -> Mechanism:
+    """The mechanism under another gravity, three numbers in m/s²."""
+    return _rebuilt(replace(_checked("with_gravity", mech), gravity=gravity))
+
+
+def _checked(where: str, mech: Any) -> Mechanism:
+    """The mechanism, if it is one."""
+    if not isinstance(mech, Mechanism):
+        raise ArgumentError(
+            f"{where} needs a Mechanism, got {type(mech).__name__}; that of a robot is "
+            f"robot.mechanism"
+        )
+    return mech
 
 
 def _builder(mech: Mechanism) -> MechanismBuilder:

@@ -98,7 +98,7 @@ class Joint(ABC):
         done = isinstance(datum, tuple) and [type(x) for x in datum] == [float] * self.nv
         if done and all(x == x for x in datum):
             return datum
-        given = np.asarray(datum, dtype=float)
+        given = _numbers(f"{self}: {name}", datum)
         if given.shape not in ((), (self.nv,)):
             raise ModelError(
                 f"{self}: {name} has shape {given.shape}; give 1 number, or {self.nv}, one per DoF"
@@ -195,8 +195,15 @@ class Joint(ABC):
         return -(H @ cross_motion(H.T @ v, H.T))
 
 
+def _numbers(what: str, value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {value!r}; give numbers") from None
+
+
 def _unit(name: str, axis: Any, joint: Joint) -> tuple[float, ...]:
-    a = np.asarray(axis, dtype=float)
+    a = _numbers(f"{joint}: {name}", axis)
     if a.shape != (3,) or not np.isfinite(a).all():
         raise ModelError(f"{joint}: {name} is {axis}; give three finite numbers")
     length = np.linalg.norm(a)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .errors import ModelError
 from .rotation import skew, turned_matrix, turned_vector
 from .small import is_zero, mirror_lower, scaled_identity
 
@@ -65,7 +66,7 @@ class Transform:
         R = _frozen(np.eye(3) if rotation is None else rotation)
         p = _frozen(translation)
         if R.shape != (3, 3) or p.shape != (3,):
-            raise ValueError(
+            raise ModelError(
                 f"a Transform needs a 3×3 rotation and a translation of 3 numbers; "
                 f"got shapes {R.shape} and {p.shape}"
             )
@@ -293,7 +294,7 @@ class Inertia:
         c = _frozen(com)
         I = _frozen(np.zeros((3, 3)) if about_com is None else about_com)
         if c.shape != (3,) or I.shape != (3, 3):
-            raise ValueError(
+            raise ModelError(
                 f"an Inertia needs a com of 3 numbers and a 3×3 about_com; "
                 f"got shapes {c.shape} and {I.shape}"
             )

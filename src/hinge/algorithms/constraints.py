@@ -60,13 +60,19 @@ class LoopConstraint:
     damping: float = 40.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axes", tuple(self.axes))
+        object.__setattr__(self, "axes", tuple(np.atleast_1d(self.axes).tolist()))
         known = [i for i in range(6) if i in self.axes]
         if not known or list(self.axes) != known:
             raise ArgumentError(
                 f"axes of the constraint {self.left!r} on {self.right!r} are {self.axes}; expected "
                 f"some of 0 … 5 (ωx, ωy, ωz, vx, vy, vz), rising"
             )
+        for name, gain in (("stiffness", self.stiffness), ("damping", self.damping)):
+            if not isinstance(gain, (int, float, np.number)) or not 0 <= gain < np.inf:
+                raise ArgumentError(
+                    f"{name} of the constraint {self.left!r} on {self.right!r} is {gain!r}; "
+                    f"expected a number from 0 on"
+                )
 
 
 def as_constraints(where: str, constraints: Any) -> tuple[LoopConstraint, ...]:
@@ -176,5 +182,11 @@ def _relative_pose(
     mech: Mechanism, q: np.ndarray, c: LoopConstraint
 ) -> tuple[np.ndarray, np.ndarray]:
     """The rotation of `right` and the vector d from `right` to `left`, in world axes."""
+    body = mech.frame(c.left).body
+    if body == mech.frame(c.right).body:
+        raise ArgumentError(
+            f"{mech.name!r}: frames {c.left!r} and {c.right!r} of a constraint are both on body "
+            f"{mech.bodies[body].name!r}, and cannot move against each other; name another frame"
+        )
     right, left = frame_pose(mech, q, c.right), frame_pose(mech, q, c.left)
     return right[:3, :3], left[:3, 3] - right[:3, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,6 +23,10 @@ def load_mechanism(
     from .urdf import read_urdf
     from .xml import parse
 
+    if not isinstance(path_or_text, (str, os.PathLike)):
+        raise ModelError(
+            f"load needs the path of a URDF or MJCF file, or its text, got {path_or_text!r}"
+        )
     if isinstance(path_or_text, str) and path_or_text.lstrip().startswith("<"):
         text, source, folder = path_or_text, "<text>", None
     else:
