@@ -341,7 +341,7 @@ class LoopMechanism:
             tuple(self.sizes),
             len(mech.bodies),
             self.start,
-            pruned(self.stages, results, self.believed),
+            pruned(self.stages, results),
             tuple(visits),
             results,
             form,

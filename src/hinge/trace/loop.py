@@ -57,6 +57,12 @@ class Step:
     loads: tuple[Load, ...]
     stores: tuple[Store, ...]
 
+    @property
+    def used(self) -> list[Load]:
+        """The loads that stores depend on."""
+        nodes = reachable(store.value for store in self.stores)
+        return [self.loads[node.value] for node in nodes if node.op == "input"]
+
 
 @dataclass(frozen=True)
 class Visit:
@@ -163,33 +169,24 @@ def alike(
     return found
 
 
-def pruned(
-    stages: Sequence[Stage],
-    results: Sequence[tuple[int, int, int]],
-    same: Mapping[tuple[int, int], int],
-) -> tuple[Stage, ...]:
-    """The stages without stores that no result needs, however indirectly; same: see `alike`."""
-    shown = {slot for slot, _, _ in results}
-    live: set[int] = set()
-    found = shown
+def pruned(stages: Sequence[Stage], results: Sequence[tuple[int, int, int]]) -> tuple[Stage, ...]:
+    """The stages without stores into entries of slots that no result needs, however indirectly."""
+    live: set[tuple[int, int]] = set()
+    found = {(slot, entry) for slot, _, entry in results}
     while not found <= live:
         live |= found
         found = {
-            step.loads[node.value].which
+            (load.which, load.entry)
             for stage in stages
             for step in stage.steps
-            for node in reachable(s.value for s in step.stores if s.slot in live)
-            if node.op == "input" and step.loads[node.value].kind == "slot"
+            for load in _stores_into(live, step).used
+            if load.kind == "slot"
         }
-
-    def needed(store: Store) -> bool:
-        first = same[store.slot, store.entry] == store.entry
-        return store.slot in live and (first or store.slot in shown)
-
     return tuple(
-        Stage(
-            tuple(Step(s.loads, tuple(filter(needed, s.stores))) for s in stage.steps),
-            stage.backwards,
-        )
+        Stage(tuple(_stores_into(live, step) for step in stage.steps), stage.backwards)
         for stage in stages
     )
+
+
+def _stores_into(entries: set[tuple[int, int]], step: Step) -> Step:
+    return Step(step.loads, tuple(s for s in step.stores if (s.slot, s.entry) in entries))
