@@ -13,59 +13,16 @@ from hinge.lean import lean
 from hinge.looped import trace_loops
 from hinge.runtime.kernel import Kernel
 from hinge.trace.loop import LoopProgram
-from hinge.trace.rewrite import EVALUATE
-from hinge.trace.scalar import reachable
 from linearized_cases import everything
+from loop_cases import ARRAYS, interpreted, looped, swapping
 from mechanisms import EPS, Generic, assert_close, gripper, random_state
 
-ARRAYS = {
-    "inverse_dynamics": ("q", "qd", "qdd", "f_ext"),
-    "forward_dynamics": ("q", "qd", "tau", "f_ext"),
-    "bias_forces": ("q", "qd"),
-    "gravity_forces": ("q",),
-}
 ROBOTS = {
     "chain": zoo.arm(9),
     "tree": zoo.tree(4, 12),
     "quadruped": zoo.quadruped(),
     "humanoid": zoo.humanoid(),
 }
-
-
-def looped(mech, name):
-    """The loop program of an algorithm."""
-    arrays = {a: array_shape(mech, a) for a in ARRAYS[name]}
-    return trace_loops(getattr(algorithms, name), lean(mech), arrays, name)
-
-
-def interpreted(program, arrays):
-    """What a loop program means: step by step on plain numbers, for one sample."""
-    flat = [np.ravel(x) for x in arrays]
-    slots = [np.zeros((program.rows, size)) for size in program.slots]
-    for slot, values in program.start.items():
-        slots[slot][0, : len(values)] = values
-
-    def loaded(load, visit):
-        if load.kind == "slot":
-            return slots[load.which][getattr(visit, load.row), load.entry]
-        if load.kind == "argument":
-            return flat[load.which][visit.places[load.which] + load.entry]
-        return visit.numbers[load.entry]
-
-    for stage in program.stages:
-        for visit in reversed(program.visits) if stage.backwards else program.visits:
-            step, known = stage.steps[visit.kind], {}
-            for node in reachable(store.value for store in step.stores):
-                if node.op == "input":
-                    known[node.id] = loaded(step.loads[node.value], visit)
-                elif node.op == "const":
-                    known[node.id] = node.value
-                else:
-                    known[node.id] = EVALUATE[node.op](*(known[a.id] for a in node.args))
-            for store in step.stores:
-                row = getattr(visit, store.row)
-                slots[store.slot][row, store.entry] = known[store.value.id]
-    return np.array([slots[slot][row, entry] for slot, row, entry in program.results])
 
 
 @pytest.mark.parametrize("name", ARRAYS)
@@ -156,6 +113,21 @@ def test_halves_of_a_symmetric_matrix_are_kept_once():
     assert 21 in sizes.values() and 36 not in sizes.values()
 
 
+@pytest.mark.parametrize("name", ARRAYS)
+def test_nothing_is_stored_that_nobody_needs(name):
+    program = looped(zoo.snake(9).mechanism, name)
+    steps = [step for stage in program.stages for step in stage.steps]
+    needed = {(x.which, x.entry) for step in steps for x in step.used if x.kind == "slot"}
+    needed |= {(slot, entry) for slot, _, entry in program.results}
+    assert {(s.slot, s.entry) for step in steps for s in step.stores} == needed
+
+
+def test_a_step_loads_before_it_stores():
+    program, x, expected = swapping()
+    assert np.array_equal(interpreted(program, [x]), expected)
+    assert np.array_equal(Kernel(program)(x), expected)
+
+
 def test_large_mechanisms_are_looped_and_small_ones_are_not():
     small, large = (zoo.snake(n).mechanism for n in (MOST_UNROLLED, MOST_UNROLLED + 1))
     arrays = ("q", "qd", "tau")
@@ -193,13 +165,6 @@ def test_what_cannot_be_looped_says_so():
         looped(gripper().mechanism, "inverse_dynamics")
     with pytest.raises(TraceError, match="total_mass gives something other than joint forces"):
         trace_loops(lambda mech, q: mech.nv, lean(zoo.arm(3).mechanism), {"q": (3,)}, "total_mass")
-
-
-def test_loops_have_no_c_source():
-    kernel = zoo.snake(MOST_UNROLLED + 1).kernel("gravity_forces", "q")
-    with pytest.raises(hinge.ArgumentError, match="it loops over many bodies"):
-        kernel.source("c")
-    assert "define void @run" in kernel.source("llvm")
 
 
 def test_followers_in_a_large_mechanism_are_unrolled():

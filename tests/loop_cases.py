@@ -1,0 +1,77 @@
+"""Loop programs for tests, and what they mean."""
+
+from functools import partial
+
+import numpy as np
+
+from hinge import algorithms
+from hinge.compiled import array_shape
+from hinge.lean import lean
+from hinge.looped import trace_loops
+from hinge.trace.loop import Load, LoopProgram, Stage, Step, Store, Visit
+from hinge.trace.rewrite import EVALUATE
+from hinge.trace.scalar import Graph, reachable
+
+ARRAYS = {
+    "inverse_dynamics": ("q", "qd", "qdd", "f_ext"),
+    "forward_dynamics": ("q", "qd", "tau", "f_ext"),
+    "bias_forces": ("q", "qd"),
+    "gravity_forces": ("q",),
+}
+
+
+def looped(mech, name):
+    """The loop program of an algorithm."""
+    arrays = {a: array_shape(mech, a) for a in ARRAYS[name]}
+    return trace_loops(getattr(algorithms, name), lean(mech), arrays, name)
+
+
+def interpreted(program, arrays):
+    """What a loop program means: step by step on plain numbers, for one sample."""
+    flat = [np.ravel(x) for x in arrays]
+    slots = [np.zeros((program.rows, size)) for size in program.slots]
+    for slot, values in program.start.items():
+        slots[slot][0, : len(values)] = values
+
+    def loaded(load, visit):
+        if load.kind == "slot":
+            return slots[load.which][getattr(visit, load.row), load.entry]
+        if load.kind == "argument":
+            return flat[load.which][visit.places[load.which] + load.entry]
+        return visit.numbers[load.entry]
+
+    for stage in program.stages:
+        for visit in reversed(program.visits) if stage.backwards else program.visits:
+            step, known = stage.steps[visit.kind], {}
+            for node in reachable(store.value for store in step.stores):
+                if node.op == "input":
+                    known[node.id] = loaded(step.loads[node.value], visit)
+                elif node.op == "const":
+                    known[node.id] = node.value
+                else:
+                    known[node.id] = EVALUATE[node.op](*(known[a.id] for a in node.args))
+            for store in step.stores:
+                row = getattr(visit, store.row)
+                slots[store.slot][row, store.entry] = known[store.value.id]
+    return np.array([slots[slot][row, entry] for slot, row, entry in program.results])
+
+
+def swapping():
+    """A program, its argument and its result: in each body two values change places.
+
+    The bodies are far apart in the argument, and the result comes from three slots.
+    """
+    graph = Graph()
+    x, a, b = graph.input(), graph.input(), graph.input()
+    own = partial(Load, "slot", row="own")
+    first = Step((Load("argument", 0, "own", 0),), (Store(0, "own", 0, x), Store(1, "own", 0, -x)))
+    loads = (Load("argument", 0, "own", 0), own(which=0, entry=0), own(which=1, entry=0))
+    second = Step(loads, (Store(0, "own", 0, b), Store(1, "own", 0, a), Store(2, "own", 0, x * x)))
+    visits = tuple(Visit(0, k, 0, (70000 * (k - 1),), ()) for k in (1, 2))
+    results = ((0, 1, 0), (0, 2, 0), (1, 1, 0), (1, 2, 0), (2, 2, 0))
+    stages = (Stage((first,), False), Stage((second,), True))
+    sizes = ((70001,),), ((5,),), (1, 1, 1)
+    program = LoopProgram("swapping", *sizes, 3, {}, stages, visits, results)
+    argument = np.zeros(70001)
+    argument[0], argument[-1] = 2.0, 3.0
+    return program, argument, np.array([-2.0, -3.0, 2.0, 3.0, 9.0])
