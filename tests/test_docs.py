@@ -76,11 +76,29 @@ def test_every_page_and_picture_is_shown_somewhere():
     assert (set(TEXT) | drawn) - shown == {"README.md"}
 
 
+C_ARRAYS = {"inverse dynamics": "qd qdd", "forward dynamics": "qd tau", "mass matrix": ""}
+
+
 def test_operations_on_the_embedded_page_are_those_of_the_kernels():
-    rows = re.findall(r"^\| `(\w+)\((\d*)\)` ([\w ]+) \| ([\d, ]+) \|", TEXT["embedded.md"], re.M)
-    arrays = {"inverse dynamics": "qd qdd", "forward dynamics": "qd tau", "mass matrix": ""}
+    rows = re.findall(
+        r"^\| `(\w+)\((\d*)\)` ([\w ]+) \| (\d+(?:, \d+){3}) \|", TEXT["embedded.md"], re.M
+    )
     assert len(rows) == 9
     for kind, size, name, told in rows:
         robot = getattr(hinge.zoo, kind)(*map(int, size.split()))
-        kernel = robot.kernel(name.replace(" ", "_"), "q", *arrays[name].split())
+        kernel = robot.kernel(name.replace(" ", "_"), "q", *C_ARRAYS[name].split())
         assert kernel.program.ops[:4] == tuple(map(int, told.split(", "))), (kind, name)
+
+
+def test_sizes_of_loops_on_the_embedded_page_are_those_of_the_files():
+    rows = re.findall(r"^\| `snake\((\d+)\)` ([\w ]+) \| ([\d |]+) \|$", TEXT["embedded.md"], re.M)
+    tables = re.compile(r"^static const .*? = \{\n.*?^\};\n", re.M | re.S)
+    assert len(rows) == 4
+    for size, name, told in rows:
+        robot = hinge.Robot(hinge.zoo.snake(int(size)).mechanism, dtype="float32")
+        text = robot.kernel(name.replace(" ", "_"), "q", *C_ARRAYS[name].split()).source("c")
+        lines, code, workspace = (int(x.replace(" ", "")) for x in told.split("|"))
+        assert f"Workspace on the stack: {workspace} bytes" in text
+        # where lines are cut depends on the last digits of numbers
+        assert abs(text.count("\n") - lines) < 10
+        assert abs(tables.sub("", text).count("\n") - code) < 10

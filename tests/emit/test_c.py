@@ -3,7 +3,6 @@
 import ctypes
 import ctypes.util
 import re
-import shutil
 import subprocess
 from itertools import product
 from typing import NamedTuple
@@ -19,44 +18,17 @@ from hinge.errors import ArgumentError
 from hinge.trace.program import trace
 from hinge.trace.scalar import ARITY
 from mechanisms import ROBOTS
+from with_c import (
+    SCALARS,
+    Compiled,
+    assert_lonely,
+    assert_same_bits,
+    both,
+    compile_c,
+    compiled,
+)
 
-CC = shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")
-FLAGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off"]
-STRICT = ["-Wshadow", "-Wconversion", "-Wdouble-promotion", "-Wmissing-prototypes"]
-SCALARS = {"double": np.float64, "float": np.float32}
-
-compiled = pytest.mark.skipif(CC is None, reason="no C compiler (gcc, clang or cc) on the path")
-both = pytest.mark.parametrize("scalar", SCALARS)
 EDGES = (0.0, -0.0, 1.0, -1.0, 0.3, -2.5, 700.0, 1e-310, 3e38, 1e200, np.inf, -np.inf, np.nan)
-
-
-def compile_c(source, folder, *options):
-    """The path of what the compiler makes of a source; any warning fails."""
-    path = folder / "program.c"
-    path.write_text(source)
-    target = folder / "program.out"
-    command = [CC, *FLAGS, *STRICT, *options, str(path), "-o", str(target), "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return target
-
-
-class Compiled:
-    """A program through the C compiler, called on arrays one sample at a time."""
-
-    def __init__(self, program, scalar, folder, **names):
-        self.program, self.dtype = program, SCALARS[scalar]
-        self.source = c_source(program, scalar, **names)
-        name = re.search(r"^void (\w+)\(", self.source, re.M)[1]
-        library = ctypes.CDLL(str(compile_c(self.source, folder, "-shared", "-fPIC")))
-        self._function = getattr(library, name)
-        self._function.restype = None
-
-    def __call__(self, *arguments):
-        given = [np.ascontiguousarray(a, self.dtype) for a in arguments]
-        results = [np.full(shape, 7.0, self.dtype) for shape in self.program.outputs]
-        self._function(*(ctypes.c_void_p(a.ctypes.data) for a in [*given, *results]))
-        return results
 
 
 @pytest.fixture
@@ -78,14 +50,6 @@ def c_sines(monkeypatch):
 
     for op, count in (("sin", 1), ("cos", 1), ("atan2", 2)):
         monkeypatch.setitem(definition._NUMPY, op, of(op, count))
-
-
-def assert_same_bits(got, expected, where=""):
-    """Equal to the bit, signs of zeros included; any NaN is as good as another."""
-    assert got.dtype == expected.dtype and got.shape == expected.shape, where
-    same = (got == expected) & (np.signbit(got) == np.signbit(expected))
-    wrong = ~(same | (np.isnan(got) & np.isnan(expected)))
-    assert not wrong.any(), f"{where}: got {got[wrong][:3]}, expected {expected[wrong][:3]}"
 
 
 def check(program, scalar, folder, arguments, **names):
@@ -320,21 +284,6 @@ def test_objects_need_the_sines_and_nothing_else(scalar, robot, tmp_path):
 def test_objects_with_every_operation_need_four_functions(scalar, tmp_path):
     program, _ = every_operation()
     assert_lonely(c_source(program, scalar), tmp_path, {"sin", "cos", "sqrt", "atan2"})
-
-
-def assert_lonely(source, folder, functions):
-    """No other function is called, and no variable is outside of functions."""
-    if shutil.which("nm") is None:
-        pytest.skip("no nm to look into objects")
-    path = compile_c(source, folder, "-c")
-    table = subprocess.run(["nm", str(path)], capture_output=True, text=True, check=True).stdout
-    symbols = [line.split()[-2:] for line in table.splitlines()]
-    # a sine and a cosine of one angle may become one call
-    allowed = {name + f for name in {*functions, "sincos"} for f in ("", "f")}
-    assert {name for kind, name in symbols if kind == "U"} <= allowed
-    assert not [name for kind, name in symbols if kind in "DdBbCGgSs"]
-    assert len([name for kind, name in symbols if kind == "T"]) == 1
-    assert set(re.findall(r"#include (.*)", source)) == {"<math.h>"}
 
 
 def test_a_sine_and_a_cosine_are_computed_once():

@@ -75,6 +75,11 @@ class Scalar:
         """What its constants and functions end in."""
         return "f" if self.name == "float" else ""
 
+    @property
+    def bytes(self) -> int:
+        """The size of a number in memory."""
+        return 8 if self.name == "double" else 4
+
     def number(self, x: float) -> Expression:
         """A constant, in as few digits as give it back exactly."""
         with np.errstate(all="ignore"):
@@ -113,10 +118,14 @@ class Body:
         self,
         scalar: Scalar,
         piece: Piece,
-        inputs: Sequence[Entry],
+        inputs: Sequence[Entry] | Mapping[int, Entry],
         results: Mapping[int, Sequence[Entry]],
+        kept: Sequence[Node] = (),
     ) -> None:
-        """inputs: where each argument is found; results: where the values of nodes go."""
+        """inputs: where each argument is found; results: where the values of nodes go.
+
+        kept: what is copied after arguments were written over, and has a name therefore.
+        """
         self.lines: list[str] = []
         self.arrays: set[str] = set()
         self.workspace = bool(piece.loads or piece.stores)
@@ -125,11 +134,16 @@ class Body:
         self._uses = Counter(
             a.id for n in piece.nodes for a in n.args for _ in range(1 + (n.op in ("min", "max")))
         )
+        self._uses.update([node.id for node in kept] * 2)
         self._known = {id: Expression(_slot(i)) for id, i in piece.loads.items()}
         # expressions that have no name yet
         self._loose: set[int] = set()
         self._angles: dict[int, int] = {}
         self._names = 0
+        for node in kept:
+            if node.op == "input":
+                self._known[node.id] = self._operand(node)
+                self._name(node)
         for node in piece.nodes:
             self._statement(node)
 
@@ -180,7 +194,7 @@ class Body:
         """A value that is there: a number, an argument, or what a node became."""
         if node.op == "const":
             return self._scalar.number(node.value)
-        if node.op == "input":
+        if node.op == "input" and node.id not in self._known:
             return Expression(self._place(self._inputs[node.value]))
         return self._known[node.id]
 

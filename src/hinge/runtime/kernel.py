@@ -100,12 +100,7 @@ class Kernel:
             return module_text(self.program, self.target.flavor(self._scalar), self._strict)
         if kind == "c":
             from ..emit.c import c_source
-            from ..trace.program import Program
 
-            if not isinstance(self.program, Program):
-                raise ArgumentError(
-                    f"{self.name}: it loops over many bodies; C is straight-line code only"
-                )
             return c_source(self.program, self._scalar, self._names or None)
         raise ArgumentError(f"{self.name}: source is {kind!r}; expected 'llvm' or 'c'")
 
