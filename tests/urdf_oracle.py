@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 
 from hinge import algorithms as alg
+from mechanisms import EPS, assert_close
 
 # (angular; linear) to Pinocchio's (linear; angular) and back
 SWAP = np.r_[3:6, 0:3]
@@ -89,11 +90,10 @@ def assert_same_motion(oracle, mech, seed=0):
     poses = oracle.link_poses(q)
     assert set(mech.frame_names) == {"world", *poses}
     for name, X in poses.items():
-        np.testing.assert_allclose(alg.frame_pose(mech, q, name), X, rtol=0, atol=1e-12)
+        assert_close(alg.frame_pose(mech, q, name), X, 100 * EPS)
     tau = oracle.inverse_dynamics(q, qd, qdd)
     scale = np.abs(tau).max(initial=1e-3)
-    mine = alg.inverse_dynamics(mech, q, qd, qdd)
-    np.testing.assert_allclose(mine, tau, rtol=0, atol=1e-12 * scale)
+    assert_close(alg.inverse_dynamics(mech, q, qd, qdd), tau, 100 * EPS, scale)
 
 
 def assert_same_numbers(oracle, mech):
@@ -103,7 +103,7 @@ def assert_same_numbers(oracle, mech):
         k, joint = mech.joint_index(name), oracle.joint(name)
         inertia = model.inertias[model.getJointId(name)].matrix()[np.ix_(SWAP, SWAP)]
         scale = np.abs(inertia).max(initial=1e-9)
-        np.testing.assert_allclose(mech.M[k].matrix, inertia, rtol=0, atol=1e-13 * scale)
+        assert_close(mech.M[k].matrix, inertia, 10 * EPS, scale)
         mine = mech.bodies[k].joint
         assert mine.damping[0] == model.damping[joint.idx_v]
         assert mine.friction[0] == model.upperDryFrictionLimit[joint.idx_v]

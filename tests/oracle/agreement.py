@@ -13,9 +13,11 @@ from dataclasses import replace
 import numpy as np
 
 import hinge
-from mechanisms import Generic, State, random_state
+from mechanisms import EPS, Generic, State, random_state
 
-TOLERANCE = 1e-10
+TOLERANCE = 200 * EPS
+# kernels take numbers within 1e-12 of 0 and 1 in the rotations of a file for 0 and 1
+SNAPPED = 1e-10
 
 
 def assert_agrees(what: str, got, expected, tolerance: float = TOLERANCE, scale=None) -> None:
@@ -99,6 +101,8 @@ def agree_on_accelerations(oracle, s: State, tolerance: float = TOLERANCE) -> No
     """The inverse mass matrix and accelerations, with and without external forces."""
     u = _units(oracle, s)
     tau = u * s.qdd
+    condition = np.linalg.cond(oracle.mass_matrix(s.q) / np.outer(u, u))
+    tolerance = max(tolerance, EPS * min(10 * condition, 4e5))
     calls = [
         (np.outer(u, u), "mass_matrix_inverse", s.q),
         (u, "forward_dynamics", s.q, s.qd, tau),
@@ -133,7 +137,7 @@ def agree_on_kernels(robot: hinge.Robot, s: State, accelerations: bool) -> None:
         calls.append((u, "forward_dynamics", s.q, s.qd, u * s.qdd))
     for unit, name, *args in calls:
         got, expected = (unit * getattr(who, name)(*args) for who in (robot, generic))
-        assert_agrees(name, got, expected)
+        assert_agrees(name, got, expected, SNAPPED)
 
 
 def agree_on_configurations(oracle, s: State, seed: int, tolerance: float = TOLERANCE) -> None:

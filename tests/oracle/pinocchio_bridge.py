@@ -211,9 +211,11 @@ class PinocchioRobot:
 
     def _mass_matrix_columns(self, q: np.ndarray) -> np.ndarray:
         """M by inverse dynamics: crba errs if a ball joint lies between follower and leader."""
-        still, units = np.zeros(self.robot.nv), np.eye(self.robot.nv)
-        gravity = self.gravity_forces(q)
-        return np.array([self.inverse_dynamics(q, still, e) - gravity for e in units]).T
+        bare, still = self.model.copy(), np.zeros(self.model.nv)
+        bare.gravity = pin.Motion.Zero()
+        data, q = bare.createData(), self.configuration(q)
+        columns = [self.G.T @ pin.rnea(bare, data, q, still, e) for e in self.G.T]
+        return np.array(columns).T
 
     def mass_matrix_inverse(self, q: np.ndarray) -> np.ndarray:
         if self.followers:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mechanisms import EPS
 from oracle.agreement import wild_state
 from oracle.random_trees import KINDS, oracle_of, random_tree
 
-BOUND = 1e-10
+BOUND = 1000 * EPS
 
 
 @pytest.mark.parametrize("seed", range(8))
