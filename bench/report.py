@@ -251,29 +251,32 @@ def _plot(results: Results, path: Path) -> None:
     from matplotlib.figure import Figure
 
     rows = [r for r in results.of_kind("one thread") if "pin" in r.ratio]
+    derivatives = [r for r in results.of_kind("derivatives") if "pin" in r.ratio]
     with matplotlib.rc_context({"svg.hashsalt": "hinge", "svg.fonttype": "none"}):
-        figure = Figure(figsize=(10, 3.6), layout="constrained")
+        figure = Figure(figsize=(10, 4), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-        _bars(left, [r for r in rows if r.case.urdf])
+        _bars(left, [*(r for r in rows if r.case.urdf), *derivatives])
         _lines(right, [r for r in rows if not r.case.urdf])
-        left.set(ylabel="pin's time / ours, one thread", title=f"robots, B = {BATCH}")
+        left.set(ylabel="pin's time / ours, one thread", title="robots, batches")
         right.set(xlabel="links", title="chains")
+        handles = left.get_legend_handles_labels()
+        figure.legend(*handles, loc="outside lower center", ncols=5, fontsize="small")
         figure.savefig(path, metadata={"Date": None})
 
 
 def _bars(axes: Any, rows: Sequence[Row]) -> None:
     robots = list(dict.fromkeys(r.case.label for r in rows))
     quantities = list(dict.fromkeys(r.quantity for r in rows))
+    width = 0.85 / max(1, len(quantities))
     for i, quantity in enumerate(quantities):
         found = {r.case.label: r.ratio["pin"] for r in rows if r.quantity == quantity}
-        at = [k + 0.27 * (i - 1) for k, name in enumerate(robots) if name in found]
+        middle = i - (len(quantities) - 1) / 2
+        at = [k + width * middle for k, name in enumerate(robots) if name in found]
         values = [found[name] for name in robots if name in found]
-        bars = axes.bar(at, values, 0.25, label=quantity.replace("_", " "))
+        bars = axes.bar(at, values, 0.93 * width, label=quantity.replace("_", " "))
         axes.bar_label(bars, fmt="%.0f", fontsize="small")
     axes.set_xticks(range(len(robots)), robots)
     axes.grid(axis="y", alpha=0.3)
-    if rows:
-        axes.legend(fontsize="small")
 
 
 def _lines(axes: Any, rows: Sequence[Row]) -> None:
