@@ -55,7 +55,7 @@ def test_float32_agrees_to_its_precision(name, call):
     robot, state = ROBOTS[name], random_state(ROBOTS[name], 2)
     got = CALLS[call](Robot(robot.mechanism, dtype=np.float32), state)
     assert got.dtype == np.float32
-    assert_close(got, CALLS[call](Generic(robot), state), 1e-4)
+    assert_close(got, CALLS[call](Generic(robot), state), 50 * np.finfo(np.float32).eps)
 
 
 def test_other_dtypes_are_refused():
@@ -93,7 +93,7 @@ def test_every_way_to_call_gives_the_same(used):
         out,
     ):
         assert_close(got, tau, 50 * EPS)
-    assert_close(used.aba(s.q, s.qd, tau), s.qdd, 1e-12)
+    assert_close(used.aba(s.q, s.qd, tau), s.qdd, 200 * EPS)
     assert np.array_equal(used.crba(s.q), used.mass_matrix(s.q))
     assert np.array_equal(used.crba(s.q), ARM.crba(s.q))
 

@@ -98,7 +98,7 @@ def test_constraint_forces_are_forces_on_the_frames():
     on_left = J_left.T @ np.concatenate([moment, force])
     on_right = J_right.T @ np.concatenate([moment + np.cross(d, force), force])
     free = robot.forward_dynamics(s.q, s.qd, s.qdd + on_left - on_right, s.f_ext)
-    assert_close(motion.qdd, free, 1e-9)
+    assert_close(motion.qdd, free, 200 * EPS)
 
 
 def four_bar():
@@ -126,7 +126,7 @@ def test_redundant_constraints_give_the_same_motion():
     lean = robot.constrained_forward_dynamics(q, qd, np.array([1.0, 0, 0]), [PLANAR])
     for loops in ([REDUNDANT], [PLANAR, PLANAR], [REDUNDANT, PLANAR]):
         rich = robot.constrained_forward_dynamics(q, qd, np.array([1.0, 0, 0]), loops)
-        assert_close(rich.qdd, lean.qdd, 1e-10)
+        assert_close(rich.qdd, lean.qdd, 50 * EPS)
 
 
 def test_parallelogram_is_the_pendulum_it_should_be():
@@ -139,7 +139,7 @@ def test_parallelogram_is_the_pendulum_it_should_be():
     # two rods about their pivots, and the bar, which only translates on a circle of radius 1
     inertia = 2 * (0.1 + 0.25) + 1.0
     weight = -9.81 * np.sin(angle) * (0.5 + 0.5 + 1.0)
-    assert got == pytest.approx(weight / inertia, rel=1e-10)
+    assert_close(got, weight / inertia, 200 * EPS)
 
 
 def test_no_constraints_is_forward_dynamics():
@@ -147,7 +147,7 @@ def test_no_constraints_is_forward_dynamics():
     s = random_state(robot, 1)
     motion = robot.constrained_forward_dynamics(s.q, s.qd, s.qdd, [])
     assert motion.forces.shape == (0,)
-    assert_close(motion.qdd, robot.forward_dynamics(s.q, s.qd, s.qdd), 1e-10)
+    assert_close(motion.qdd, robot.forward_dynamics(s.q, s.qd, s.qdd), 50 * EPS)
 
 
 def drift_after(stiffness, damping, mismatch):
@@ -160,17 +160,20 @@ def drift_after(stiffness, damping, mismatch):
 
 
 def test_stabilisation_removes_an_initial_error():
+    """Critically damped: (1 + 20 t) e^(−20 t) of it is there after t."""
     error, _ = drift_after(400.0, 40.0, 1e-3)
-    assert error[0] > 5e-4 and error[-1] < 1e-7
+    assert error[0] > 5e-4
+    left = 21 * np.exp(-20.0) * error[0]
+    assert_close(error[-1], left, 2e-3, left)
     error, _ = drift_after(0.0, 0.0, 1e-3)
     assert error[-1] > 1e-4
 
 
 def test_a_closed_loop_keeps_its_energy():
     error, motion = drift_after(400.0, 40.0, 0.0)
-    assert error.max() < 1e-8
-    swing = np.ptp(motion.kinetic_energy)
-    assert np.ptp(motion.energy) < 1e-6 * swing
+    assert error.max() < 20 * EPS
+    swing, dt = np.ptp(motion.kinetic_energy), motion.t[1]
+    assert np.ptp(motion.energy) < 10 * dt**4 * swing
 
 
 def test_one_constraint_needs_no_list():

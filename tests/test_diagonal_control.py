@@ -11,18 +11,18 @@ from mechanisms import EPS, assert_close, random_state
 
 ARM = zoo.arm(7)
 RNG = np.random.default_rng(3)
+STEP = 1e-3  # of differences of fourth order
 GOAL = ARM.alg.frame_pose(ARM.random_configuration(11), "tool")
 
 
 def rate_of(robot, law, q, qd):
     """dW/dt along the motion that the law makes, by a difference of fourth order."""
     qdd = robot.forward_dynamics(q, qd, law(0.0, q, qd))
-    h = 1e-3
 
     def W(t):
         return law.lyapunov(robot.integrate(q, t * qd + 0.5 * t * t * qdd), qd + t * qdd)
 
-    return (8 * (W(h) - W(-h)) - (W(2 * h) - W(-2 * h))) / (12 * h)
+    return (8 * (W(STEP) - W(-STEP)) - (W(2 * STEP) - W(-2 * STEP))) / (12 * STEP)
 
 
 @pytest.mark.parametrize("damping", [2.0, np.linspace(0.5, 4, 7)], ids=["one", "each"])
@@ -33,7 +33,7 @@ def test_rate_feedback_takes_energy_out(damping):
     m = ARM.alg.mass_factor(s.q)
     expected = ARM.alg.gravity_forces(s.q) - m @ (damping * nu)
     assert_close(law(0.0, s.q, s.qd), expected, 500 * EPS)
-    assert_close(rate_of(ARM, law, s.q, s.qd), law.lyapunov_rate(s.q, s.qd), 1e-6)
+    assert_close(rate_of(ARM, law, s.q, s.qd), law.lyapunov_rate(s.q, s.qd), 100 * STEP**4)
 
 
 def test_energy_decays_at_the_rate_of_the_gain():
@@ -41,7 +41,8 @@ def test_energy_decays_at_the_rate_of_the_gain():
     law, s = RateFeedback(ARM, 2.0), random_state(ARM, 0)
     run = simulate(ARM, s.q, s.qd, law, duration=2.0, dt=2e-3, compiled=True)
     expected = run.kinetic_energy[0] * np.exp(-4.0 * run.t)
-    np.testing.assert_allclose(run.kinetic_energy, expected, rtol=1e-6)
+    # rk4 leaves 2 c⁵ dt⁴ t / 120 = 2e-11
+    np.testing.assert_allclose(run.kinetic_energy, expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("orientation", ["angle", "axes"])
@@ -50,11 +51,10 @@ def test_pose_feedback_is_the_slope_of_its_potential(orientation):
     s = random_state(ARM, 1)
     still = np.zeros(7)
     for e in np.eye(7):
-        h = 1e-3
-        W = [law.lyapunov(s.q + k * h * e, still) for k in (-2, -1, 1, 2)]
-        slope = (8 * (W[2] - W[1]) - (W[3] - W[0])) / (12 * h)
-        assert_close(-slope, e @ law.pull(s.q), 1e-7)
-    assert_close(rate_of(ARM, law, s.q, s.qd), law.lyapunov_rate(s.q, s.qd), 1e-6)
+        W = [law.lyapunov(s.q + k * STEP * e, still) for k in (-2, -1, 1, 2)]
+        slope = (8 * (W[2] - W[1]) - (W[3] - W[0])) / (12 * STEP)
+        assert_close(-slope, e @ law.pull(s.q), 20 * STEP**4)
+    assert_close(rate_of(ARM, law, s.q, s.qd), law.lyapunov_rate(s.q, s.qd), 5e5 * STEP**4)
 
 
 def test_axes_are_those_of_the_paper():
@@ -75,15 +75,15 @@ def test_pose_feedback_meets_the_target_and_W_only_falls(orientation):
     q = ARM.random_configuration(11) + 0.4 * RNG.normal(size=7)
     run = simulate(ARM, q, None, law, duration=20.0, dt=2e-3, every=10, compiled=True)
     W = law.lyapunov(run.q, run.qd)
-    assert np.diff(W).max() < 1e-9 * W[0]
+    assert np.diff(W).max() < 50 * EPS * W[0]
     assert np.abs(law.error(run.q[-1])).max() < 1e-3
 
 
 def test_small_errors_feel_the_same_in_both_forms():
-    q = ARM.random_configuration(1)
-    near = ARM.alg.frame_pose(q + 1e-4, "tool")
+    q, small = ARM.random_configuration(1), 1e-4
+    near = ARM.alg.frame_pose(q + small, "tool")
     pulls = [PoseFeedback(ARM, "tool", near, orientation=o).pull(q) for o in ("angle", "axes")]
-    assert_close(pulls[0], pulls[1], 1e-6, np.abs(pulls[0]).max())
+    assert_close(pulls[0], pulls[1], 5 * small**2, np.abs(pulls[0]).max())
 
 
 # a half turn
@@ -101,13 +101,13 @@ def ball(orientation):
 
 def test_half_a_turn_is_an_equilibrium_of_the_axes_and_not_of_the_angle():
     robot, law = ball("axes")
-    assert np.abs(law.pull(robot.neutral())).max() < 1e-12
+    assert np.abs(law.pull(robot.neutral())).max() < 10 * EPS
     assert_close(np.linalg.norm(law.error(robot.neutral())), np.pi, 10 * EPS)
     robot, law = ball("angle")
-    assert_close(np.abs(law.pull(robot.neutral())), [2 * 5.0 * np.pi, 0, 0], 1e-9)
+    assert_close(np.abs(law.pull(robot.neutral())), [2 * 5.0 * np.pi, 0, 0], 10 * EPS)
     run = simulate(robot, robot.neutral(), None, law, duration=15.0, dt=5e-3, compiled=True)
     assert np.abs(law.error(run.q[-1])).max() < 1e-4
-    assert np.diff(law.lyapunov(run.q, run.qd)).max() < 1e-9
+    assert np.diff(law.lyapunov(run.q, run.qd)).max() < 10 * EPS
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 0.3, 2.0, np.pi - 1e-7, np.pi])
@@ -118,7 +118,7 @@ def test_rotation_vector_at_any_angle(angle):
         target[:3, :3] = about_axis(axis, np.array([angle]))
         error = PoseFeedback(robot, "ball", target).error(robot.neutral())
         sign = np.sign(error[:3] @ axis) if angle == np.pi else 1.0
-        assert_close(error[:3], sign * angle * axis, 1e-14 + 2e-9 * (angle == np.pi))
+        assert_close(error[:3], sign * angle * axis, 20 * EPS)
 
 
 # a singular pose
@@ -130,7 +130,8 @@ def test_a_stretched_arm_is_stuck_until_it_is_nudged():
     target[:3, 3] = (0, 0, -1.2)
     law = PoseFeedback(robot, "tip", target, stiffness=(0.0, 20.0))
     still = np.zeros(2)
-    assert np.abs(law.pull(still)).max() == 0 and law.error(still)[5] == pytest.approx(0.8)
+    assert np.abs(law.pull(still)).max() == 0
+    assert_close(law.error(still)[5], 0.8, 10 * EPS)
     run = simulate(robot, [0.01, -0.02], None, law, duration=20.0, dt=5e-3, compiled=True)
     assert np.abs(law.error(run.q[-1])[3:]).max() < 1e-3
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hinge import ArgumentError, simulate, zoo
-from mechanisms import assert_close
+from mechanisms import EPS, assert_close
 
 
 def frequencies(robot):
@@ -48,22 +48,22 @@ def test_driven_hinges_and_passive_springs_in_one_call():
     tau = robot.passive_forces(q, qd)
     motion = robot.hybrid_dynamics(q, qd, np.ones(robot.nv), tau, driven)
     assert_close(motion.qdd[robot.mechanism.driven(driven) == 1], np.ones(2), 0)
-    assert_close(robot.forward_dynamics(q, qd, motion.tau), motion.qdd, 1e-9)
+    assert_close(robot.forward_dynamics(q, qd, motion.tau), motion.qdd, 20 * EPS)
 
 
 def test_sloshing_fuel_turns_the_hull_but_not_the_whole():
     robot = zoo.slosh(3)
-    assert_close(frequencies(zoo.slosh(1)), np.full(3, 2 * np.pi * 0.2), 1e-12)
-    start = robot.neutral()
+    assert_close(frequencies(zoo.slosh(1)), np.full(3, 2 * np.pi * 0.2), 10 * EPS)
+    start, dt = robot.neutral(), 1e-2
     start[robot.q_slice("slosh1")] = [0.0, 0.05, 0.0]
-    motion = simulate(robot, start, duration=20.0, dt=1e-2, every=10)
+    motion = simulate(robot, start, duration=20.0, dt=dt, every=10)
     h = robot.momentum(motion.q, motion.qd)
-    assert_close(h, np.zeros_like(h), 1e-9)
+    assert_close(h, np.zeros_like(h), 5e-3 * dt**4)
     c = robot.center_of_mass(motion.q)
-    assert_close(c, np.tile(c[0], (len(c), 1)), 1e-10)
+    assert_close(c, np.tile(c[0], (len(c), 1)), 1e-4 * dt**4)
     assert np.abs(motion.q[:, 3:7] - motion.q[0, 3:7]).max() > 1e-4
     assert motion.energy[-1] < 0.8 * motion.energy[0]
-    assert (np.diff(motion.energy) < 1e-9).all()
+    assert (np.diff(motion.energy) < 0).all()
 
 
 def test_sizes_are_checked():

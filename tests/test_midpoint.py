@@ -8,7 +8,10 @@ import pytest
 import hinge
 from hinge import ArgumentError, LoopConstraint, integrators, simulate, zoo
 from hinge.integrators import METHODS, Integrator
-from mechanisms import EPS, ROBOTS, gripper, random_state
+from mechanisms import EPS, ROBOTS, assert_close, gripper, random_state
+
+# what the iterations of a step leave of the rates to solve
+UNSOLVED = 1e-12
 
 
 def weightless(robot):
@@ -74,8 +77,8 @@ def test_motion_runs_backwards_to_where_it_came_from(method):
     q, qd = moving(robot)
     there = simulate(robot, q, qd, duration=0.3, dt=0.01, method=method)
     back = simulate(robot, there.q[-1], -there.qd[-1], duration=0.3, dt=0.01, method=method)
-    np.testing.assert_allclose(back.q[-1], q, atol=1e-10)
-    np.testing.assert_allclose(back.qd[-1], -qd, atol=1e-9)
+    assert_close(back.q[-1], q, 10 * UNSOLVED)
+    assert_close(back.qd[-1], -qd, 50 * UNSOLVED)
 
 
 def test_called_step_by_step_it_is_the_same():
@@ -85,15 +88,15 @@ def test_called_step_by_step_it_is_the_same():
         simulate(robot, q, qd, duration=0.1, dt=0.01, method="implicit_midpoint", compiled=c)
         for c in (True, False)
     ]
-    np.testing.assert_allclose(both[0].qd, both[1].qd, rtol=1e-10, atol=1e-10)
+    assert_close(both[0].qd, both[1].qd, 50 * EPS)
 
 
 def test_a_robot_at_rest_stays_finite():
-    robot = zoo.pendulum(1)
-    run = simulate(robot, [0.0], dt=0.01, duration=0.1, method="implicit_midpoint")
-    assert np.abs(run.q).max() < 1e-12
-    run = simulate(robot, [1.0], dt=0.01, duration=0.1, method="implicit_midpoint")
-    assert run.q[-1, 0] < 1.0 and drift(run.energy + 100) < 1e-5
+    robot, dt = zoo.pendulum(1), 0.01
+    run = simulate(robot, [0.0], dt=dt, duration=0.1, method="implicit_midpoint")
+    assert np.abs(run.q).max() < 10 * EPS
+    run = simulate(robot, [1.0], dt=dt, duration=0.1, method="implicit_midpoint")
+    assert run.q[-1, 0] < 1.0 and drift(run.energy + 100) < 1e-3 * dt**2
 
 
 def test_loops_are_refused():

@@ -46,23 +46,24 @@ def test_a_mass_on_a_spring_swings_as_it_should():
     joint = hinge.Prismatic((0, 0, 1), stiffness=40.0, rest=0.3)
     b.add("mass", "world", joint, inertia=hinge.Inertia(2.0))
     robot = hinge.Robot(b.build())
-    motion = simulate(robot, [0.1], duration=2.0, dt=1e-3, every=100)
+    dt = 1e-3
+    motion = simulate(robot, [0.1], duration=2.0, dt=dt, every=100)
     middle = 0.3 - 2.0 * 9.81 / 40.0
     swing = middle + (0.1 - middle) * np.cos(np.sqrt(40.0 / 2.0) * motion.t)
-    assert_close(motion.q[:, 0], swing, 1e-9)
-    assert_close(motion.energy, np.full_like(motion.t, motion.energy[0]), 1e-9)
+    assert_close(motion.q[:, 0], swing, 100 * dt**4)
+    assert_close(motion.energy, np.full_like(motion.t, motion.energy[0]), 2 * dt**4)
 
 
 def test_a_tree_on_springs_keeps_its_energy():
     mech = zoo.tree(2, 9).mechanism
     bodies = [replace(b, joint=sprung(b.joint, k)) if k else b for k, b in enumerate(mech.bodies)]
     robot = hinge.Robot(replace(mech, bodies=tuple(bodies)))
-    s = random_state(robot, 3)
-    motion = simulate(robot, s.q, 0.3 * s.qd, duration=0.2, dt=1e-3, every=100)
-    assert_close(motion.energy, np.full_like(motion.t, motion.energy[0]), 1e-6)
-    stepped = simulate(robot, s.q, 0.3 * s.qd, duration=0.005, dt=1e-3, compiled=False)
-    again = simulate(robot, s.q, 0.3 * s.qd, duration=0.005, dt=1e-3)
-    assert_close(stepped.qd, again.qd, 1e-10)
+    s, dt = random_state(robot, 3), 1e-3
+    motion = simulate(robot, s.q, 0.3 * s.qd, duration=0.2, dt=dt, every=100)
+    assert_close(motion.energy, np.full_like(motion.t, motion.energy[0]), 5 * dt**4)
+    stepped = simulate(robot, s.q, 0.3 * s.qd, duration=0.005, dt=dt, compiled=False)
+    again = simulate(robot, s.q, 0.3 * s.qd, duration=0.005, dt=dt)
+    assert_close(stepped.qd, again.qd, 20 * EPS)
 
 
 def test_springs_of_followers_pull_their_leader():
@@ -100,7 +101,7 @@ def test_springs_of_mjcf_are_those_of_mujoco():
     mujoco.mj_forward(model, data)
     there = MujocoState(model, robot.mechanism)
     q, qd = there.q(data.qpos), there.v(data.qpos, data.qvel)
-    assert_close(robot.passive_forces(q, qd), there.tau(data.qpos, data.qfrc_passive), 1e-12)
+    assert_close(robot.passive_forces(q, qd), there.tau(data.qpos, data.qfrc_passive), 10 * EPS)
 
 
 def test_springs_of_urdf():

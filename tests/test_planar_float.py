@@ -78,11 +78,11 @@ def test_jacobians_are_those_on_paper(seed):
 
 
 def test_a_numeric_example():
-    """The numbers of the page: φ = 0, q = (π/4, −π/2)."""
+    """The numbers of the page, to the digits printed: φ = 0, q = (π/4, −π/2)."""
     base, tip = on_paper(0.0, np.pi / 4, -np.pi / 2)
-    assert_close(base, np.array([-0.391213, -0.047365]), 1e-6)
+    assert_close(base, np.array([-0.391213, -0.047365]), 5e-7)
     expected = [[0.608787, 0.952635], [-0.018546, 0.556599], [0.556362, 0.474849]]
-    assert_close(tip, np.array(expected), 1e-6)
+    assert_close(tip, np.array(expected), 5e-7)
 
 
 def test_two_bodies_turn_by_the_ratio_of_their_inertias():
@@ -96,6 +96,6 @@ def test_two_bodies_turn_by_the_ratio_of_their_inertias():
     motion = hinge.simulate(robot, robot.neutral(), tau=[0] * 6 + [0.5], duration=4.0, dt=5e-3)
     phi = 2 * np.unwrap(np.arctan2(motion.q[:, 6], motion.q[:, 3]), period=np.pi)
     assert motion.q[-1, 7] > 4
-    assert_close(phi, -felt / (2.0 + felt) * motion.q[:, 7], 1e-9)
+    assert_close(phi, -felt / (2.0 + felt) * motion.q[:, 7], 1000 * EPS)
     inertia = robot.active_inertia(robot.neutral(), "q1")
     assert_close(inertia, np.array([[2.0 * felt / (2.0 + felt)]]), 10 * EPS)

@@ -32,10 +32,11 @@ def test_order_of_accuracy_on_the_joint_manifolds(name, method, order, dt):
 def test_energy_and_momentum_of_a_free_flyer():
     robot = zoo.space_arm(3)
     s = random_state(robot, 0)
-    motion = simulate(robot, s.q, s.qd, duration=1.0, dt=0.01)
-    assert np.ptp(motion.energy) < 1e-7 * motion.energy[0]
+    dt = 0.01
+    motion = simulate(robot, s.q, s.qd, duration=1.0, dt=dt)
+    assert np.ptp(motion.energy) < 0.2 * dt**4 * motion.energy[0]
     momentum = robot.momentum(motion.q, motion.qd)
-    assert_close(momentum, np.broadcast_to(momentum[0], momentum.shape), 1e-8)
+    assert_close(momentum, np.broadcast_to(momentum[0], momentum.shape), dt**4)
 
 
 def test_semi_implicit_euler_does_not_drift():
@@ -109,7 +110,7 @@ def test_one_kernel_does_what_single_steps_do(name, acting, method):
         assert runs[0].q.shape == (21, *qd.shape[:-1], robot.nq)
         for field in ("t", "q", "qd", "tau"):
             a, b = (getattr(r, field) for r in runs)
-            assert_close(a, b, 1e-9)
+            assert_close(a, b, 50 * EPS)
 
 
 def test_every_so_many_states_are_kept():
@@ -131,15 +132,16 @@ def test_every_so_many_states_are_kept():
 def test_constraints_in_one_kernel():
     robot = zoo.arm(4)
     frames = robot.frame_names
-    q = [0.1, 0.5, -0.4, 0.3]
+    q, dt = [0.1, 0.5, -0.4, 0.3], 0.01
     ball = hinge.LoopConstraint(frames[-1], "world", axes=(5,), stiffness=0.0, damping=0.0)
     runs = [
-        simulate(robot, q, duration=0.03, dt=0.01, constraints=[ball], compiled=c)
+        simulate(robot, q, duration=0.03, dt=dt, constraints=[ball], compiled=c)
         for c in (True, False)
     ]
-    assert_close(runs[0].q, runs[1].q, 1e-9)
+    assert_close(runs[0].q, runs[1].q, 50 * EPS)
     heights = runs[0].frame_positions(frames[-1])[:, 2]
-    assert np.ptp(heights) < 1e-5 < np.abs(runs[0].q[-1] - runs[0].q[0]).max()
+    assert np.ptp(heights) < dt**4
+    assert np.abs(runs[0].q[-1] - runs[0].q[0]).max() > 1e-3
 
 
 def test_single_precision():
@@ -147,7 +149,7 @@ def test_single_precision():
     motion = simulate(robot, np.ones((9, 3)), tau=control, duration=0.1, dt=0.01)
     assert motion.q.dtype == motion.qd.dtype == motion.tau.dtype == np.float32
     expected = simulate(double, np.ones((9, 3)), tau=control, duration=0.1, dt=0.01)
-    assert_close(motion.q, expected.q, 1e-5)
+    assert_close(motion.q, expected.q, 20 * np.finfo(np.float32).eps)
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9])
@@ -254,7 +256,7 @@ def test_large_mechanisms_go_step_by_step():
         simulate(robot, q, duration=0.01, dt=0.01, compiled=True)
     motion = simulate(robot, q, duration=0.02, dt=0.01, method="semi_implicit_euler")
     still = np.zeros(robot.nv)
-    assert_close(motion.qd[1], 0.01 * robot.forward_dynamics(q, still, still), 1e-9)
+    assert_close(motion.qd[1], 0.01 * robot.forward_dynamics(q, still, still), 10 * EPS)
 
 
 def test_a_batch_is_many_single_runs():
@@ -276,9 +278,11 @@ def test_damping_and_friction_take_energy_out():
     body = hinge.Inertia(1.0, about_com=np.eye(3))
     b.add("a", "world", hinge.Revolute(damping=0.5), inertia=body)
     b.add("b", "world", hinge.Revolute(friction=0.2), inertia=body)
-    motion = simulate(hinge.Robot(b.build()), [0, 0], [1.0, 1.0], duration=1.0, dt=0.01)
-    assert_close(motion.qd[:, 0], np.exp(-0.5 * motion.t), 1e-9)
-    assert_close(motion.qd[:, 1], 1 - 0.2 * motion.t, 1e-9)
+    dt = 0.01
+    motion = simulate(hinge.Robot(b.build()), [0, 0], [1.0, 1.0], duration=1.0, dt=dt)
+    # rk4 leaves λ⁵ dt⁴ t / 120
+    assert_close(motion.qd[:, 0], np.exp(-0.5 * motion.t), 0.5**5 * dt**4 / 120)
+    assert_close(motion.qd[:, 1], 1 - 0.2 * motion.t, 20 * EPS)
 
 
 def test_losses_of_followers_load_their_leader():

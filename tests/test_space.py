@@ -11,6 +11,9 @@ from mechanisms import EPS, assert_close, random_state
 
 ROBOT = zoo.space_arm(7)
 ARM = ROBOT.joint_names[1:]
+DT = 1e-3
+DRIFT = 50 * DT**4  # of rk4 in a minute
+DAMPED = 1e-7  # of a task, what the damping leaves undone, which is 1e-4 of its size, squared
 
 
 def shaking(t, q, qd):
@@ -23,32 +26,32 @@ def shaking(t, q, qd):
 def flight():
     """A minute of free flight, turning and drifting, the arm in motion."""
     qd = np.concatenate([[0.02, -0.03, 0.05], [0.1, 0.2, -0.05], np.zeros(7)])
-    return simulate(ROBOT, ROBOT.neutral(), qd, shaking, 60.0, 1e-3, every=2000, compiled=True)
+    return simulate(ROBOT, ROBOT.neutral(), qd, shaking, 60.0, DT, every=2000, compiled=True)
 
 
 def test_momentum_is_conserved_for_a_minute(flight):
     h = ROBOT.momentum(flight.q, flight.qd, about="world")
     assert np.abs(flight.qd[:, 6:]).max() > 0.5
-    assert_close(h, np.tile(h[0], (len(h), 1)), 1e-10)
+    assert_close(h, np.tile(h[0], (len(h), 1)), DRIFT)
     moved = space.momentum_after(ROBOT, h[0], flight.t, flight.q, flight.tau)
-    assert_close(moved, h, 1e-10)
+    assert_close(moved, h, DRIFT)
 
 
 def test_the_centre_of_mass_goes_straight(flight):
     c = ROBOT.center_of_mass(flight.q)
     v = ROBOT.momentum(flight.q[0], flight.qd[0])[3:] / ROBOT.total_mass
-    assert_close(c, c[0] + flight.t[:, None] * v, 1e-10)
+    assert_close(c, c[0] + flight.t[:, None] * v, DRIFT)
 
 
 def test_from_rest_the_centre_of_mass_stays_put():
-    motion = simulate(ROBOT, ROBOT.neutral(), None, shaking, 10.0, 1e-3, every=1000)
+    motion = simulate(ROBOT, ROBOT.neutral(), None, shaking, 10.0, DT, every=1000)
     c = ROBOT.center_of_mass(motion.q)
     assert np.abs(motion.q[:, :3]).max() > 1e-2
-    assert_close(c, np.tile(c[0], (len(c), 1)), 1e-10)
+    assert_close(c, np.tile(c[0], (len(c), 1)), DRIFT)
     # with no momentum the base follows the arm by the disturbance Jacobian
-    assert_close(ROBOT.complete_motion(motion.q, motion.qd, ARM), motion.qd, 1e-9)
+    assert_close(ROBOT.complete_motion(motion.q, motion.qd, ARM), motion.qd, DRIFT)
     tool = ROBOT.frame_velocity(motion.q, motion.qd, "tool")
-    assert_close(ROBOT.generalized_motion(motion.q, motion.qd, "tool", ARM), tool, 1e-9)
+    assert_close(ROBOT.generalized_motion(motion.q, motion.qd, "tool", ARM), tool, DRIFT)
 
 
 def test_momentum_is_the_integral_of_thrust_and_weight():
@@ -59,11 +62,12 @@ def test_momentum_is_the_integral_of_thrust_and_weight():
         push = np.array([0.3, -0.2 * t, 0.1, 1.0, 0.5 * t, -2.0])
         return np.concatenate([push, shaking(t, q, qd)[6:]])
 
-    motion = simulate(heavy, heavy.neutral(), None, thrust, 2.0, 2e-3)
+    dt = 2e-3
+    motion = simulate(heavy, heavy.neutral(), None, thrust, 2.0, dt)
     h = heavy.momentum(motion.q, motion.qd, about="world")
     expected = space.momentum_after(heavy, h[0], motion.t, motion.q, motion.tau)
     assert np.abs(h[-1]).max() > 1
-    assert_close(h, expected, 1e-5)
+    assert_close(h, expected, 0.01 * dt**2)  # trapezoids
     s = random_state(heavy, 0)
     rate = space.momentum_rate(heavy, s.q, s.qdd)
     assert_close(
@@ -79,13 +83,13 @@ def test_reaction_mode_with_joints_to_spare_leaves_the_base_alone():
     robot = zoo.space_arm(14)
     s, wanted = random_state(robot, 1), np.array([0.1, -0.2, 0.3, 0.5, 0.4, -0.6])
     motion = space.reaction_control(robot, s.q, 0.2 * s.qd, "tool", wanted, robot.joint_names[1:])
-    assert_close(motion.qdd[:6], np.zeros(6), 1e-7)
+    assert_close(motion.qdd[:6], np.zeros(6), DAMPED)
     tool = robot.frame_acceleration(s.q, 0.2 * s.qd, motion.qdd, "tool")
-    assert_close(tool, wanted, 1e-7)
+    assert_close(tool, wanted, DAMPED)
     # and the forces make that motion, none of them on the base
     assert_close(motion.tau[:6], np.zeros(6), 0)
     again = robot.forward_dynamics(s.q, 0.2 * s.qd, motion.tau)
-    assert_close(again, motion.qdd, 1e-8)
+    assert_close(again, motion.qdd, 20 * EPS)
 
 
 def test_reaction_mode_prefers_the_tool_and_then_the_base():
@@ -93,7 +97,7 @@ def test_reaction_mode_prefers_the_tool_and_then_the_base():
     rate = 0.1 * s.qd
     motion = space.reaction_control(ROBOT, s.q, rate, "tool", wanted, ARM)
     tool = ROBOT.frame_acceleration(s.q, rate, motion.qdd, "tool")
-    assert_close(tool, wanted, 1e-7)
+    assert_close(tool, wanted, DAMPED)
     plain = space.follow(
         ROBOT, s.q, rate, "tool", space.Target(np.eye(4), acceleration=wanted), ARM
     )
@@ -102,7 +106,7 @@ def test_reaction_mode_prefers_the_tool_and_then_the_base():
     J_G = ROBOT.generalized_jacobian(s.q, "tool", ARM)
     nothing = np.linalg.svd(J_G)[2][-1]
     moved = ROBOT.disturbance_jacobian(s.q, ARM) @ nothing
-    assert abs(moved @ motion.qdd[:6]) < 1e-6 * np.linalg.norm(moved)
+    assert abs(moved @ motion.qdd[:6]) < DAMPED * np.linalg.norm(moved)
 
 
 @pytest.mark.parametrize("way", ["reaction_control", "follow"])
@@ -113,21 +117,21 @@ def test_thrusters_may_fire_meanwhile(way):
     still = np.zeros(ROBOT.nv)
     motion = getattr(space, way)(ROBOT, s.q, still, "tool", task, ARM, tau_passive=s.qdd)
     assert_close(motion.tau[:6], s.qdd[:6], 0)
-    assert_close(ROBOT.frame_acceleration(s.q, still, motion.qdd, "tool"), wanted, 1e-7)
-    assert_close(ROBOT.forward_dynamics(s.q, still, motion.tau), motion.qdd, 1e-8)
+    assert_close(ROBOT.frame_acceleration(s.q, still, motion.qdd, "tool"), wanted, DAMPED)
+    assert_close(ROBOT.forward_dynamics(s.q, still, motion.tau), motion.qdd, 20 * EPS)
 
 
 def test_the_null_space_is_left_to_a_wish():
     rng = np.random.default_rng(0)
     A, b, wish = rng.normal(size=(3, 7)), rng.normal(size=3), rng.normal(size=7)
     x = space.prioritized([(A, b)], wish)
-    assert_close(A @ x, b, 1e-10)
-    assert_close(x, wish + np.linalg.pinv(A) @ (b - A @ wish), 1e-9)
+    assert_close(A @ x, b, 20 * EPS)
+    assert_close(x, wish + np.linalg.pinv(A) @ (b - A @ wish), 20 * EPS)
     # a second task that contradicts the first is met as far as it can be
     B = np.vstack([A[:1], rng.normal(size=(1, 7))])
     x = space.prioritized([(A, b), (B, np.array([b[0] + 1.0, 2.0]))], wish)
-    assert_close(A @ x, b, 1e-6)
-    assert_close(B[1] @ x, 2.0, 1e-5)
+    assert_close(A @ x, b, DAMPED)
+    assert_close(B[1] @ x, 2.0, DAMPED)
 
 
 def test_the_tool_follows_its_trajectory_from_a_floating_base():
