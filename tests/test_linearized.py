@@ -35,11 +35,11 @@ def test_compiled_derivatives_are_the_generic_ones(name):
         expected = robot.alg.inverse_dynamics_derivatives(s.q, s.qd, s.qdd, s.f_ext)
         assert worst([x[i] for x in there], expected) < 500 * EPS
         expected = robot.alg.forward_dynamics_derivatives(s.q, s.qd, tau[i], s.f_ext)
-        assert worst([x[i] for x in back], expected) < 1e-12
+        assert worst([x[i] for x in back], expected) < 100 * EPS
     d = np.random.default_rng(0).normal(size=(3, 3, robot.nv))
     sides = [np.einsum("pbij,pbj->bi", np.array(parts), d) for parts in (there, back)]
     assert_close(robot.inverse_dynamics_jvp(q, qd, qdd, *d, f), sides[0], 500 * EPS)
-    assert_close(robot.forward_dynamics_jvp(q, qd, tau, *d, f), sides[1], 1e-12)
+    assert_close(robot.forward_dynamics_jvp(q, qd, tau, *d, f), sides[1], 50 * EPS)
 
 
 def test_a_single_call_gives_names_and_goes_the_short_way():
@@ -75,10 +75,10 @@ def test_compiled_loads_know_their_points(load):
         at = np.zeros((len(robot.body_names), 3)) if points is None else points
         expected = reference_inverse(robot, s, loads(robot, s.q, s.f_ext, at, load))
         got = robot.inverse_dynamics_derivatives(s.q, s.qd, s.qdd, s.f_ext, points, load)
-        assert worst(got, expected) < 1e-12
+        assert worst(got, expected) < 50 * EPS
         d = np.random.default_rng(2).normal(size=(3, robot.nv))
         change = robot.inverse_dynamics_jvp(s.q, s.qd, s.qdd, *d, s.f_ext, points, load)
-        assert worst([change], [sum(x @ y for x, y in zip(expected, d, strict=True))]) < 1e-12
+        assert worst([change], [sum(x @ y for x, y in zip(expected, d, strict=True))]) < 50 * EPS
 
 
 def test_both_methods_give_the_same():
@@ -88,14 +88,14 @@ def test_both_methods_give_the_same():
         robot.forward_dynamics_derivatives(s.q, s.qd, s.qdd, s.f_ext, load="dead", method=m)
         for m in ("articulated", "conventional")
     )
-    assert worst(one, other) < 1e-12
+    assert worst(one, other) < 20 * EPS
     d = np.random.default_rng(2).normal(size=(3, robot.nv))
     given = (s.q, s.qd, s.qdd, *d, s.f_ext)
     one, other = (
         robot.forward_dynamics_jvp(*given, load="world", method=m)
         for m in ("articulated", "conventional")
     )
-    assert worst([one], [other]) < 1e-12
+    assert worst([one], [other]) < 20 * EPS
 
 
 @pytest.mark.parametrize("load", [None, "world", "dead"])
@@ -111,7 +111,8 @@ def test_one_sample_of_a_large_robot_comes_by_parts(load, monkeypatch):
         del extra["points"]
     got = robot.forward_dynamics_derivatives(s.q, s.qd, s.qdd, **extra)
     assert "forward_dynamics_derivatives" not in {key[0] for key in robot._kernels}
-    assert worst(got, robot.alg.forward_dynamics_derivatives(s.q, s.qd, s.qdd, **extra)) < 1e-12
+    expected = robot.alg.forward_dynamics_derivatives(s.q, s.qd, s.qdd, **extra)
+    assert worst(got, expected) < 100 * EPS
     out = [np.zeros_like(x) for x in got]
     again = robot.forward_dynamics_derivatives(s.q, s.qd, s.qdd, **extra, out=out)
     assert type(again) is type(got) and all(a is b for a, b in zip(again, out, strict=True))
@@ -145,7 +146,7 @@ def test_batches_of_a_large_robot_go_straight_to_machine_code(monkeypatch):
     one, many = (s.q, s.qd, s.qdd), [np.stack([x, x]) for x in (s.q, s.qd, s.qdd)]
     first = robot.forward_dynamics_derivatives(*one)
     batch = robot.forward_dynamics_derivatives(*many)
-    assert worst([x[1] for x in batch], first) < 1e-12
+    assert worst([x[1] for x in batch], first) < 50 * EPS
     monkeypatch.setattr(front, "evaluate", None)
     for out in (None, [np.zeros_like(x) for x in batch]):
         extra = {} if out is None else {"out": out}
@@ -219,7 +220,7 @@ def test_symbols(axes):
         fn = casadi.Function("f", symbols, [casadi.vertcat(*traced.ravel())])
         got = np.array(fn(*(x.ravel() for x in numbers))).reshape(traced.shape)
         expected = getattr(robot.alg, name)(*numbers, load="dead")
-        assert worst(list(got), expected) < 1e-12
+        assert worst(list(got), expected) < 50 * EPS
 
 
 def test_wrong_arguments():
@@ -245,8 +246,8 @@ def test_expm_is_that_of_scipy():
     A = rng.normal(size=(4, 6, 6)) * np.array([1e-3, 0.1, 1.0, 30.0])[:, None, None]
     for one in A:
         expected = scipy.linalg.expm(one)
-        assert_close(expm(one), expected, 1e-12, np.abs(expected).max())
-    assert_close(expm(A[:3]), [scipy.linalg.expm(one) for one in A[:3]], 1e-13)
+        assert_close(expm(one), expected, 4000 * EPS, np.abs(expected).max())
+    assert_close(expm(A[:3]), [scipy.linalg.expm(one) for one in A[:3]], 400 * EPS)
     assert np.array_equal(expm(np.zeros((0, 0))), np.zeros((0, 0)))
     assert expm(np.zeros((0, 4, 4))).shape == (0, 4, 4)
 
@@ -260,7 +261,7 @@ def test_matrices_of_a_batch_do_not_meet_in_expm():
     X = expm(A)
     for i in (0, 2, 3):
         assert_close(X[i], expm(A[i]), 0.0)
-        assert_close(X[i], scipy.linalg.expm(A[i]), 1e-12, np.abs(X[i]).max())
+        assert_close(X[i], scipy.linalg.expm(A[i]), 4000 * EPS, np.abs(X[i]).max())
     assert np.isnan(X[1]).all() and np.isnan(X[4]).all()  # the last one overflows
 
 
@@ -282,7 +283,7 @@ def test_displacements_turn_with_the_motion(kind):
 
     h = 1e-4
     rate = (apart(h) - apart(-h)) / (2 * h)
-    assert_close(rate, dv + joint.drift(v) @ dq, 1e-6)
+    assert_close(rate, dv + joint.drift(v) @ dq, 10 * h * h)
 
 
 @pytest.mark.parametrize("name", ["acrobot", "space_arm", "tree"])
@@ -299,7 +300,7 @@ def test_linear_models_follow_the_motion(name):
             robot.alg.integrate(s.q, e * d[0]), s.qd + e * d[1], s.qdd + e * d[2], s.f_ext
         )
     )
-    assert_close(rate[robot.nv :], acc, 1e-12)
+    assert_close(rate[robot.nv :], acc, 100 * EPS)
     h, e = 1e-3, 1e-5
     there = [
         robot.integrate(robot.integrate(s.q, k * e * d[0]), h * (s.qd + k * e * d[1]))
@@ -318,14 +319,14 @@ def test_a_held_force_is_exact(name):
     A, B = robot.linearize(q, qd, tau)
     A_d, B_d = robot.linearize(q, qd, tau, dt=dt)
     for i in range(2):
-        assert_close(A_d[i], scipy.linalg.expm(A[i] * dt), 1e-12)
+        assert_close(A_d[i], scipy.linalg.expm(A[i] * dt), 20 * EPS)
         term = total = dt * np.eye(2 * robot.nv)
         for k in range(2, 40):
             term = term @ A[i] * dt / k
             total = total + term
-        assert_close(B_d[i], total @ B[i], 1e-12)
+        assert_close(B_d[i], total @ B[i], 20 * EPS)
         for x, y in zip(robot.linearize(q[i], qd[i], tau[i], dt=dt), (A_d[i], B_d[i]), strict=True):
-            assert_close(x, y, 1e-13)
+            assert_close(x, y, 10 * EPS)
 
 
 def test_a_bad_sample_leaves_the_linear_models_of_others_alone():
@@ -336,7 +337,7 @@ def test_a_bad_sample_leaves_the_linear_models_of_others_alone():
     assert np.isnan(A[1]).all() and np.isnan(B[1]).all()
     for i in (0, 2):
         for x, y in zip(robot.linearize(q[i], still, still, dt=3.0), (A[i], B[i]), strict=True):
-            assert_close(x, y, 1e-13)
+            assert_close(x, y, 10 * EPS)
     with pytest.raises(hinge.SingularError, match=r"e\^\(A dt\) overflows; dt is 1000.0"):
         robot.linearize(q[0], still, still, dt=1e3)
     assert np.isnan(robot.linearize(q[:1], still, still, dt=1e3).A).all()

@@ -86,7 +86,7 @@ def test_complex_step_agrees_with_differences(name):
     exact = complex_step(lambda h: np.asarray(call(robot, name, (path(h), *rest))))
     h = 1e-6
     ahead, behind = (np.asarray(call(robot, name, (path(x), *rest))) for x in (h, -h))
-    assert_close((ahead - behind) / (2 * h), exact, 1e-7)
+    assert_close((ahead - behind) / (2 * h), exact, 50 * EPS / h)
 
 
 def test_sympy_gives_the_textbook_double_pendulum():
@@ -119,7 +119,7 @@ def test_sympy_gives_the_textbook_double_pendulum():
 def _vanishes(expression, symbols):
     rng = np.random.default_rng(0)
     values = [dict(zip(symbols, rng.normal(size=len(symbols)), strict=True)) for _ in range(5)]
-    return all(max(abs(x) for x in expression.subs(v)) < 1e-13 for v in values)
+    return all(max(abs(x) for x in expression.subs(v)) < 100 * EPS for v in values)
 
 
 def test_sympy_keeps_a_symbolic_mass():

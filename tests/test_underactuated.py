@@ -144,8 +144,8 @@ def test_derivatives_through_the_front_door():
     fixed = robot.hybrid_dynamics_derivatives(*given, mask, s.f_ext)
     blended = robot.hybrid_dynamics_derivatives(*given, mask[None], s.f_ext)
     for part in ("dq", "dqd", "dgiven"):
-        assert_close(getattr(fixed, part), getattr(expected, part), 1e-12)
-        assert_close(getattr(blended, part)[0], getattr(expected, part), 1e-12)
+        assert_close(getattr(fixed, part), getattr(expected, part), 20 * EPS)
+        assert_close(getattr(blended, part)[0], getattr(expected, part), 20 * EPS)
 
 
 # the front door
@@ -177,17 +177,17 @@ def test_every_sample_may_have_its_own_split():
     q, qd, qdd = (np.array([getattr(s, n) for s in states]) for n in ("q", "qd", "qdd"))
     tau, masks = robot.inverse_dynamics(q, qd, qdd), np.random.default_rng(0).random(qd.shape) < 0.7
     for i, got in enumerate(zip(*robot.hybrid_dynamics(q, qd, qdd, tau, masks), strict=True)):
-        assert_close(got[0], tau[i], 1e-11)
-        assert_close(got[1], qdd[i], 1e-10)
+        assert_close(got[0], tau[i], 20 * EPS)
+        assert_close(got[1], qdd[i], 100 * EPS)
         one = robot.hybrid_dynamics(q[i], qd[i], qdd[i], tau[i], masks[i])
-        assert_close(one.qdd, qdd[i], 1e-10)
+        assert_close(one.qdd, qdd[i], 100 * EPS)
     motion = robot.complete_motion(q, qd, masks, robot.generalized_momentum(q, qd))
-    assert_close(motion, qd, 1e-10)
+    assert_close(motion, qd, 20 * EPS)
     V = robot.generalized_motion(q, qd, "tool", masks, robot.generalized_momentum(q, qd))
-    assert_close(V, robot.frame_velocity(q, qd, "tool"), 1e-10)
+    assert_close(V, robot.frame_velocity(q, qd, "tool"), 20 * EPS)
     bias = robot.generalized_bias(q, qd, tau, "tool", masks)
     still = robot.hybrid_dynamics(q, qd, 0 * qdd, tau, masks)
-    assert_close(bias, robot.frame_acceleration(q, qd, still.qdd, "tool"), 1e-9)
+    assert_close(bias, robot.frame_acceleration(q, qd, still.qdd, "tool"), 20 * EPS)
 
 
 def test_matrices_through_the_front_door():
@@ -203,13 +203,13 @@ def test_matrices_through_the_front_door():
     for i in range(3):
         S_aa, S_ap, S_pp = dense(robot, q[i], mask)
         J = robot.jacobian(q[i], frame)
-        assert_close(J_G[i], J[:, mask] - J[:, ~mask] @ S_ap.T, 1e-13)
-        assert_close(J_D[i], -S_ap.T, 1e-13)
-        assert_close(inertia[i], S_aa, 1e-13)
-        assert_close(blocks.aa[i], S_aa, 1e-13)
-        assert_close(blocks.ap[i], S_ap, 1e-13)
-        assert_close(blocks.pp[i], S_pp, 1e-13)
-        assert_close(bias[i], -S_pp @ robot.bias_forces(q[i], qd[i])[~mask], 1e-13)
+        assert_close(J_G[i], J[:, mask] - J[:, ~mask] @ S_ap.T, 10 * EPS)
+        assert_close(J_D[i], -S_ap.T, 10 * EPS)
+        assert_close(inertia[i], S_aa, 10 * EPS)
+        assert_close(blocks.aa[i], S_aa, 10 * EPS)
+        assert_close(blocks.ap[i], S_ap, 10 * EPS)
+        assert_close(blocks.pp[i], S_pp, 10 * EPS)
+        assert_close(bias[i], -S_pp @ robot.bias_forces(q[i], qd[i])[~mask], 10 * EPS)
 
 
 def test_numbers_of_the_mechanism_may_come_with_the_call():
@@ -221,8 +221,8 @@ def test_numbers_of_the_mechanism_may_come_with_the_call():
         robot.hybrid_dynamics(*given, gravity=(0, 0, -5)),
     )
     heavy = Robot(replace(robot.mechanism, gravity=(0.0, 0.0, -5.0)))
-    assert_close(pulled.tau, heavy.hybrid_dynamics(*given).tau, 1e-11)
-    assert_close(pulled.qdd, heavy.hybrid_dynamics(*given).qdd, 1e-11)
+    assert_close(pulled.tau, heavy.hybrid_dynamics(*given).tau, 10 * EPS)
+    assert_close(pulled.qdd, heavy.hybrid_dynamics(*given).qdd, 10 * EPS)
     assert np.abs(pulled.qdd - adrift.qdd).max() > 1
 
 
@@ -285,7 +285,7 @@ def test_a_split_is_the_same_however_it_is_said():
 
 
 def test_momentum_of_a_base_changes_as_it_must():
-    """ḣ = τ_p − V ×* h in base axes, gravity absent (math §7): by a central difference."""
+    """ḣ = τ_p − V ×* h in base axes, gravity absent (math §7): by a complex step."""
     robot, arm = zoo.space_arm(4), zoo.space_arm(4).joint_names[1:]
     s, rng = random_state(robot, 2), np.random.default_rng(2)
     tau = rng.normal(size=robot.nv)
@@ -295,32 +295,22 @@ def test_momentum_of_a_base_changes_as_it_must():
         q = robot.alg.integrate(s.q, t * s.qd + 0.5 * t * t * motion.qdd)
         return robot.alg.generalized_momentum(q, s.qd + t * motion.qdd)[:6]
 
-    t = 1e-5
-    rate = (momentum(t) - momentum(-t)) / (2 * t)
-    h = momentum(0.0)
-    assert_close(rate, tau[:6] - cross_force(s.qd[:6], h), 1e-8)
+    expected = tau[:6] - cross_force(s.qd[:6], momentum(0.0))
+    assert_close(complex_step(momentum), expected, 20 * EPS)
 
 
 @pytest.mark.parametrize("name", ["space_arm", "quadruped", "tree0"])
-def test_jacobians_are_differences_of_motion(name):
-    """Simulate a moment ahead and a moment back under hybrid dynamics; the frame accelerates."""
+def test_jacobians_are_slopes_of_motion(name):
+    """Under hybrid dynamics the frame and the passive joints accelerate by J_G, J_D and biases."""
     robot, s = ROBOTS[name], random_state(ROBOTS[name], 7)
     mask, frame = random_split(robot, 7), robot.frame_names[-1]
     tau = np.zeros(robot.nv)
-
-    def simulated(t):
-        """The frame's velocity and q̇ after t: one step of the midpoint rule."""
-        start = robot.alg.hybrid_dynamics(s.q, s.qd, s.qdd, tau, mask)
-        middle = robot.alg.integrate(s.q, 0.5 * t * s.qd), s.qd + 0.5 * t * start.qdd
-        qdd = robot.alg.hybrid_dynamics(*middle, s.qdd, tau, mask).qdd
-        q, qd = robot.alg.integrate(s.q, t * middle[1]), s.qd + t * qdd
-        return Generic(robot).frame_velocity(q, qd, frame), qd
-
-    t = 1e-5
-    (V1, qd1), (V0, qd0) = simulated(t), simulated(-t)
+    qdd = robot.alg.hybrid_dynamics(s.q, s.qd, s.qdd, tau, mask).qdd
+    path = along(robot, s.q, s.qd)
+    rate = complex_step(lambda t: Generic(robot).frame_velocity(path(t), s.qd + t * qdd, frame))
     J_G = robot.alg.generalized_jacobian(s.q, frame, mask)
     J_D = robot.alg.disturbance_jacobian(s.q, mask)
     bias = robot.alg.generalized_bias(s.q, s.qd, tau, frame, mask)
     bias_p = robot.alg.disturbance_bias(s.q, s.qd, tau, mask)
-    assert_close((V1 - V0) / (2 * t), J_G @ s.qdd[mask] + bias, 1e-7)
-    assert_close((qd1 - qd0)[~mask] / (2 * t), J_D @ s.qdd[mask] + bias_p, 1e-7)
+    assert_close(rate, J_G @ s.qdd[mask] + bias, 50 * EPS)
+    assert_close(qdd[~mask], J_D @ s.qdd[mask] + bias_p, 50 * EPS)
