@@ -19,7 +19,7 @@ _LINE = 64
 # results of a call that have more bytes than this go past the caches
 _LARGE = 1 << 24
 # rows with fewer bytes than this are mostly ends of lines
-_LONG = 1 << 12
+_LONG = 1 << 11
 
 
 def streamed(layout: Layout, f: Flavor) -> list[int]:
