@@ -334,7 +334,7 @@ BAD = {
         r"tau has leading shape \(3,\); the motion has \(\)",
     ),
     "taus": (dict(taus=np.zeros((9, 2))), r"taus has shape \(9, 2\); expected \(10, …, 2\)"),
-    "one of taus": (dict(taus=np.zeros(2)), r"taus has shape \(2,\); expected \(10, …, 2\)"),
+    "one of taus": (dict(taus=np.zeros(2)), r"taus has shape \(2,\); expected \(steps, …, 2\)"),
     "one number of taus": (
         dict(taus=[[0.0, 0.0]] * 9 + [[0.0, np.nan]]),
         r"taus\[9, 1\] is nan; expected finite numbers",
@@ -354,3 +354,11 @@ def test_bad_arguments_are_refused(case):
     with pytest.raises(ArgumentError, match=message):
         usual = {"robot": zoo.pendulum(2), "q": [0.0, 0.1], "duration": 0.1, "dt": 0.01}
         simulate(**{**usual, **change})
+
+
+def test_taus_tell_how_long_the_motion_is():
+    robot, forces = zoo.pendulum(2), np.full((7, 2), 0.1)
+    motion = simulate(robot, [0.1, 0.2], taus=forces, dt=0.01)
+    told = simulate(robot, [0.1, 0.2], taus=forces, dt=0.01, duration=0.07)
+    assert len(motion.t) == 8 and np.array_equal(motion.q, told.q)
+    assert simulate(robot, [0.1, 0.2], dt=0.01).t[-1] == 1.0

@@ -250,7 +250,6 @@ def trajectory_sensitivity(
         check_choice(where, "numbers", name, PARAMETERS)
     step = check_number(where, "dt", dt, above=0)
     forces = broadcast(where, [robot.argument("tau", taus)._replace(name="taus")])["taus"]
-    duration = step * max(len(forces), 1)
-    motion = simulate(robot, q, qd, None, duration, step, method, f_ext, taus=forces)
+    motion = simulate(robot, q, qd, None, None, step, method, f_ext, taus=forces)
     own = {n: x for n, x in parameters(robot.mechanism).items() if n in numbers}
     return TrajectorySensitivity(robot, motion.q, motion.qd, forces, step, method, f_ext, own)

@@ -82,7 +82,7 @@ def simulate(
     q: ArrayLike,
     qd: ArrayLike | None = None,
     tau: Force | None = None,
-    duration: float = 1.0,
+    duration: float | None = None,
     dt: float = 1e-3,
     method: Method = "rk4",
     f_ext: ArrayLike | None = None,
@@ -94,6 +94,7 @@ def simulate(
 ) -> Trajectory:
     """Move the robot from (q, qd) under joint forces for a duration, in steps of dt.
 
+    duration: in seconds; None for as many steps as there are taus, or without them for 1 s.
     tau: (…, nv), or a function of (t, q, qd) of one sample that gives (nv,).
     taus: (steps, …, nv), one for each step and held during it; tau and taus add up.
     Springs, damping and Coulomb friction of the joints act besides; joint limits do not.  f_ext
@@ -133,7 +134,7 @@ class _Run:
         taus: ArrayLike | None,
         acting: dict[str, ArrayLike | None],
         constraints: tuple[LoopConstraint, ...],
-        duration: float,
+        duration: float | None,
         dt: float,
         method: str,
         every: int,
@@ -145,11 +146,9 @@ class _Run:
             raise ArgumentError(
                 f"{where}: total rates know no loop constraints; take method 'joint_midpoint'"
             )
-        duration = check_number(where, "duration", duration, above=0)
         self.dt = check_number(where, "dt", dt, above=0)
-        self.steps = round(duration / self.dt)
-        if self.steps < 1:
-            raise ArgumentError(f"{where}: duration {duration} is less than one step dt = {dt}")
+        series = self._series(taus)
+        self.steps = self._count(duration, series)
         self.every = int(check_number(where, "every", every, above=0))
         if self.every != every or self.every > self.steps:
             raise ArgumentError(
@@ -158,23 +157,52 @@ class _Run:
         start = {"q": q, "qd": np.zeros(robot.nv) if qd is None else qd}
         start |= {} if tau is None or callable(tau) else {"tau": tau}
         start |= {n: x for n, x in acting.items() if x is not None}
-        self.given = self._together([robot.argument(n, x) for n, x in start.items()], taus)
+        self.given = self._together([robot.argument(n, x) for n, x in start.items()], series)
         self.lead = self.given["q"].shape[:-1]
         self.function = tau if callable(tau) else None
         self.program: Program | None = None
 
-    def _together(self, arguments: list[Argument], taus: ArrayLike | None) -> dict[str, np.ndarray]:
-        """The arguments, broadcast; the forces of each step along with those of the first."""
+    def _series(self, taus: ArrayLike | None) -> np.ndarray | None:
+        """The forces of each step, if there are any."""
         if taus is None:
-            return broadcast(self.where, arguments)
+            return None
         whole = self.robot.argument("tau", taus)._replace(name="taus")
         series = broadcast(self.where, [whole])["taus"]
-        if series.ndim < 2 or len(series) != self.steps:
+        if series.ndim < 2 or not len(series):
             raise ArgumentError(
-                f"{self.where}: taus has shape {series.shape}; expected ({self.steps}, …, "
+                f"{self.where}: taus has shape {series.shape}; expected (steps, …, "
                 f"{self.robot.nv}), joint forces for each step"
             )
-        found = broadcast(self.where, [*arguments, whole._replace(value=series[0])])
+        return series
+
+    def _count(self, duration: float | None, series: np.ndarray | None) -> int:
+        """How many steps there are."""
+        if duration is None and series is not None:
+            return len(series)
+        length = check_number(
+            self.where, "duration", 1.0 if duration is None else duration, above=0
+        )
+        steps = round(length / self.dt)
+        if steps < 1:
+            raise ArgumentError(
+                f"{self.where}: duration {length} is less than one step dt = {self.dt}"
+            )
+        if series is not None and len(series) != steps:
+            raise ArgumentError(
+                f"{self.where}: taus has shape {series.shape}; expected ({steps}, …, "
+                f"{self.robot.nv}), joint forces for each step of dt = {self.dt} in duration = "
+                f"{length}; leave out duration for as many steps as there are taus"
+            )
+        return steps
+
+    def _together(
+        self, arguments: list[Argument], series: np.ndarray | None
+    ) -> dict[str, np.ndarray]:
+        """The arguments, broadcast; the forces of each step along with those of the first."""
+        if series is None:
+            return broadcast(self.where, arguments)
+        first = self.robot.argument("tau", series[0])._replace(name="taus")
+        found = broadcast(self.where, [*arguments, first])
         bad = np.argwhere(~np.isfinite(series))
         if found["q"].ndim == 1 and len(bad):
             step, entry = bad[0]
