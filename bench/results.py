@@ -76,6 +76,8 @@ _RATIOS = (
     ("total rates against NumPy's Cholesky of pin.crba", "total rates", "total_rates", 50.0, 50.0),
     ("∂τ against computeRNEADerivatives", "derivatives", "inverse_dynamics_derivatives", 35.0, 9.0),
     ("∂q̈ against computeABADerivatives", "derivatives", "forward_dynamics_derivatives", 35.0, 9.0),
+    ("∂τ, the same, B = 4096", "many derivatives", "inverse_dynamics_derivatives", 35.0, 9.0),
+    ("∂q̈, the same, B = 4096", "many derivatives", "forward_dynamics_derivatives", 35.0, 9.0),
     ("one call of ∂τ", "one derivative", "inverse_dynamics_derivatives", 4.0, 1.2),
     ("one call of ∂q̈", "one derivative", "forward_dynamics_derivatives", 4.0, 1.2),
     ("one call of inverse dynamics against pin.rnea", "single", "inverse_dynamics", 5.0, 4.5),
