@@ -21,7 +21,7 @@ from ..runtime.call import broadcast, refuse_infinite
 from ..runtime.kernel import result_arrays
 from .front import Front
 
-__all__ = ["by_columns", "derivatives_by_columns", "too_large"]
+__all__ = ["as_results", "by_columns", "derivatives_by_columns", "too_large"]
 
 # results with more blocks (pairs of bodies) than that are not unrolled; compiling as many takes
 # some seconds
@@ -59,7 +59,7 @@ def by_columns(
     columns = np.eye(robot.nv)
     for algorithm, array in steps:
         columns = robot.apply(algorithm, {}, q=at[..., None, :], **{array: columns})
-    return _results(robot, where, [_symmetric(columns)], out)[0]
+    return as_results(robot, where, [_symmetric(columns)], out)[0]
 
 
 def derivatives_by_columns(
@@ -79,7 +79,7 @@ def derivatives_by_columns(
     columns = robot.apply(name.replace("derivatives", "jvp"), static or {}, **at, **along)
     parts = np.moveaxis(columns.reshape(*lead, 3, nv, nv), -3, 0)
     first, second, third = np.swapaxes(parts, -1, -2)
-    return _results(robot, where, [first, second, _symmetric(third)], out)
+    return as_results(robot, where, [first, second, _symmetric(third)], out)
 
 
 def _symmetric(x: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ def _symmetric(x: np.ndarray) -> np.ndarray:
     return 0.5 * x + 0.5 * np.swapaxes(x, -1, -2)
 
 
-def _results(robot: Front, where: str, parts: Sequence[np.ndarray], out: Any) -> list[np.ndarray]:
+def as_results(robot: Front, where: str, parts: Sequence[np.ndarray], out: Any) -> list[np.ndarray]:
     """The matrices in arrays of their own or in those given."""
     refuse_infinite(where, parts[0].shape[:-2], parts)
     results = result_arrays(where, [x.shape for x in parts], robot.dtype, out)

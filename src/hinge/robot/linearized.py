@@ -14,8 +14,7 @@ from ..errors import ArgumentError, SingularError
 from ..linalg import expm
 from ..runtime.call import broadcast, evaluate
 from ..runtime.check import check_choice, check_number
-from ..runtime.kernel import result_arrays
-from .columns import derivatives_by_columns, too_large
+from .columns import as_results, derivatives_by_columns, too_large
 from .front import Front
 from .second_order import (
     ForwardDynamicsSecondDerivatives,
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["LinearModel", "Linearized"]
 
 # DoF from which the straight-line code of ∂q̈ outgrows the instruction caches, so that one state is
-# cheaper by way of M⁻¹; long chains keep Algorithm 6, which is more exact there
+# cheaper by way of M⁻¹; more bodies come by columns, from Algorithm 5, which is more exact there
 _BY_PARTS = range(30, 49)
 _METHODS = ("articulated", "conventional")
 
@@ -203,14 +202,10 @@ class Linearized(Front):
         qdd = robot.forward_dynamics(q, qd, tau, *forces)
         d = robot.inverse_dynamics_derivatives(q, qd, qdd, *loads)
         M_inv = robot.mass_matrix_inverse(q)
-        made = ForwardDynamicsDerivatives(-M_inv @ d.dq, -M_inv @ d.dqd, M_inv)
-        if out is None:
-            return made
-        where = f"forward_dynamics_derivatives of {self.name!r}"
-        results = result_arrays(where, [x.shape for x in made], self.dtype, out)
-        for result, x in zip(results, made, strict=True):
-            result[:] = x
-        return ForwardDynamicsDerivatives(*results)
+        parts = (-M_inv @ d.dq, -M_inv @ d.dqd, M_inv)
+        if out is not None:
+            parts = as_results(self, f"forward_dynamics_derivatives of {self.name!r}", parts, out)
+        return ForwardDynamicsDerivatives(*parts)
 
     def forward_dynamics_jvp(
         self,
