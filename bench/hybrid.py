@@ -13,8 +13,8 @@ import numpy as np
 
 import hinge
 from hinge import algorithms, zoo
-from hinge.lean import lean
-from hinge.trace.program import trace
+from hinge.graph.program import trace
+from hinge.specialize.canonical import lean
 
 from .measure import Row, Settings, WrongResultError, interleave
 from .others import installed

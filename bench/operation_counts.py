@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from hinge import algorithms
-from hinge.algorithms.linearized_articulated import articulated
-from hinge.algorithms.linearized_conventional import conventional_derivatives, conventional_jvp
-from hinge.algorithms.linearized_forward import all_directions, one_direction
-from hinge.algorithms.linearized_inverse import seen_in
-from hinge.algorithms.linearized_nominal import nominal
-from hinge.lean import lean
-from hinge.trace.program import trace
+from hinge.algorithms.linearized.articulated import articulated
+from hinge.algorithms.linearized.conventional import conventional_derivatives, conventional_jvp
+from hinge.algorithms.linearized.forward import all_directions, one_direction
+from hinge.algorithms.linearized.inverse import seen_in
+from hinge.algorithms.linearized.nominal import nominal
+from hinge.graph.program import trace
+from hinge.specialize.canonical import lean
 
 from .robots import chain
 

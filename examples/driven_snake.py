@@ -15,7 +15,7 @@ import numpy as np
 from drawing import animate, options, save, skeleton
 
 import hinge
-from hinge.small import sin
+from hinge.algebra.small import sin
 
 LINKS, DRIVEN = 10, 3
 AMPLITUDE, PACE, LAG = 0.5, 2.5, 0.9

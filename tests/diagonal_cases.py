@@ -9,9 +9,9 @@ import numpy as np
 from scipy.linalg import block_diag
 
 import hinge
+from hinge.algebra.rotation import from_rpy
+from hinge.algebra.spatial import cross_force
 from hinge.operators import derivative
-from hinge.rotation import from_rpy
-from hinge.spatial import cross_force
 from mechanisms import EPS, JOINTS, ROBOTS, assert_close, random_state
 
 __all__ = ["CONSTANT", "TREES", "biggest", "crosses", "force_cross", "moving", "near"]

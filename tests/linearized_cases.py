@@ -10,7 +10,7 @@ import numpy as np
 
 import hinge
 from hinge import algorithms
-from hinge.rotation import from_rpy
+from hinge.algebra.rotation import from_rpy
 from mechanisms import EPS, JOINTS, ROBOTS, random_state
 
 __all__ = ["EPS", "TREES", "everything", "loads", "mutated", "random_state", "reference_inverse"]
@@ -122,12 +122,12 @@ def mutated(name: str, changes: dict[str, dict[str, str]]) -> types.ModuleType:
     folder = Path(algorithms.__file__).parent
     made: dict[str, types.ModuleType] = {}
     for module in [*(m for m in changes if m != name), name]:
-        source = (folder / f"{module}.py").read_text()
+        source = (folder / f"{module.replace('.', '/')}.py").read_text()
         for old, new in changes.get(module, {}).items():
             assert source.count(old) == 1, f"{module}: {source.count(old)} times {old!r}"
             source = source.replace(old, new)
         copy = types.ModuleType(f"hinge.algorithms.{module}")
-        copy.__package__ = "hinge.algorithms"
+        copy.__package__ = copy.__name__.rpartition(".")[0]
         originals = {f"hinge.algorithms.{m}": sys.modules[f"hinge.algorithms.{m}"] for m in made}
         sys.modules.update({f"hinge.algorithms.{m}": made[m] for m in made})
         try:

@@ -5,12 +5,12 @@ from functools import partial
 import numpy as np
 
 from hinge import algorithms
-from hinge.compiled import array_shape
-from hinge.lean import lean
-from hinge.looped import trace_loops
-from hinge.trace.loop import Load, LoopProgram, Stage, Step, Store, Visit
-from hinge.trace.rewrite import EVALUATE
-from hinge.trace.scalar import Graph, reachable
+from hinge.graph.loop import Load, LoopProgram, Stage, Step, Store, Visit
+from hinge.graph.rewrite import EVALUATE
+from hinge.graph.scalar import Graph, reachable
+from hinge.specialize.arrays import array_shape
+from hinge.specialize.canonical import lean
+from hinge.specialize.loops import trace_loops
 
 ARRAYS = {
     "inverse_dynamics": ("q", "qd", "qdd", "f_ext"),

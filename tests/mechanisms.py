@@ -8,7 +8,7 @@ import numpy as np
 
 import hinge
 from hinge import zoo
-from hinge.rotation import from_rpy
+from hinge.algebra.rotation import from_rpy
 
 EPS = np.finfo(float).eps
 

@@ -15,7 +15,7 @@ from scipy.linalg import block_diag
 
 import hinge
 from diagonal_cases import TREES
-from hinge.rotation import skew
+from hinge.algebra.rotation import skew
 from linearized_cases import everything
 from mechanisms import EPS, assert_close, complex_step, random_state
 

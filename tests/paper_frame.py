@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import hinge
-from hinge.rotation import skew
+from hinge.algebra.rotation import skew
 from mechanisms import complex_step, random_state
 
 __all__ = ["Motion", "Operators", "block_diagonal", "chain", "tilde"]

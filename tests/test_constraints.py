@@ -5,7 +5,7 @@ import pytest
 
 import hinge
 from hinge import LoopConstraint, edit, simulate, zoo
-from hinge.rotation import from_rpy
+from hinge.algebra.rotation import from_rpy
 from mechanisms import EPS, ROBOTS, along, assert_close, complex_step, random_state
 
 AXES = {

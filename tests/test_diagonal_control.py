@@ -5,8 +5,8 @@ import pytest
 
 import hinge
 from hinge import ArgumentError, simulate, zoo
+from hinge.algebra.rotation import about_axis
 from hinge.control import PoseFeedback, RateFeedback
-from hinge.rotation import about_axis
 from mechanisms import EPS, assert_close, random_state
 
 ARM = zoo.arm(7)

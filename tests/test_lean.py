@@ -7,9 +7,9 @@ import pytest
 
 import hinge
 from hinge import Inertia, MechanismBuilder, Revolute, Robot, Transform, algorithms, zoo
-from hinge.lean import Lean, TurnedRevolute, lean
-from hinge.rotation import from_rpy, is_rotation
-from hinge.trace.program import trace
+from hinge.algebra.rotation import from_rpy, is_rotation
+from hinge.graph.program import trace
+from hinge.specialize.canonical import Lean, TurnedRevolute, lean
 from mechanisms import EPS, JOINTS, ROBOTS, assert_close, random_state
 
 BODY = Inertia(1.3, (0.1, -0.2, 0.15), [[0.2, 0.01, -0.02], [0.01, 0.3, 0.03], [-0.02, 0.03, 0.25]])

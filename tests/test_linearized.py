@@ -7,7 +7,7 @@ import scipy.linalg
 
 import hinge
 from hinge import ArgumentError, zoo
-from hinge.linalg import expm
+from hinge.algebra.linalg import expm
 from linearized_cases import loads, random_state, reference_inverse, worst
 from mechanisms import EPS, JOINTS, ROBOTS, assert_close, complex_step
 
@@ -179,13 +179,15 @@ def test_a_wrong_out_by_parts_is_refused(monkeypatch):
 def test_the_cheaper_axes_are_taken():
     """A long chain of general hinges is cheaper in ground axes, an arm of right angles is not."""
     from hinge.algorithms import inverse_dynamics_derivatives as generic
-    from hinge.lean import lean
-    from hinge.trace.program import trace
+    from hinge.graph.program import trace
+    from hinge.specialize.canonical import lean
 
     b = hinge.MechanismBuilder("general")
     parent, rng = "world", np.random.default_rng(0)
     for i in range(9):
-        place = hinge.Transform(hinge.rotation.from_rpy(*rng.normal(size=3)), rng.normal(size=3))
+        place = hinge.Transform(
+            hinge.algebra.rotation.from_rpy(*rng.normal(size=3)), rng.normal(size=3)
+        )
         body = hinge.Inertia(1.0, rng.normal(size=3), np.diag([0.3, 0.4, 0.5]))
         b.add(f"link{i}", parent, hinge.Revolute(rng.normal(size=3)), None, place, body)
         parent = f"link{i}"

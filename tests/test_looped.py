@@ -8,11 +8,13 @@ import pytest
 
 import hinge
 from hinge import TraceError, algorithms, zoo
-from hinge.compiled import MOST_UNROLLED, array_shape, robot_kernel
-from hinge.lean import lean
-from hinge.looped import trace_loops
+from hinge.graph.loop import LoopProgram
+from hinge.robot.kernels import robot_kernel
 from hinge.runtime.kernel import Kernel
-from hinge.trace.loop import LoopProgram
+from hinge.specialize.arrays import array_shape
+from hinge.specialize.canonical import lean
+from hinge.specialize.loops import trace_loops
+from hinge.specialize.programs import MOST_UNROLLED
 from linearized_cases import everything
 from loop_cases import ARRAYS, interpreted, looped, swapping
 from mechanisms import EPS, Generic, assert_close, gripper, random_state

@@ -21,7 +21,7 @@ from hinge import (
     edit,
     zoo,
 )
-from hinge.rotation import from_rpy
+from hinge.algebra.rotation import from_rpy
 from mechanisms import EPS, ROBOTS, assert_close, gripper, random_state
 
 BODY = Inertia(2.0, (0.1, 0.0, 0.2), np.diag([0.3, 0.4, 0.5]))
@@ -125,7 +125,7 @@ def test_bad_mechanisms_are_refused(case):
 
 def test_bad_shapes_of_values_are_refused():
     with pytest.raises(TypeError, match="an inertia is a SpatialInertia or a"):
-        hinge.spatial.congruence("heavy", None)
+        hinge.algebra.spatial.congruence("heavy", None)
     with pytest.raises(ValueError, match="3×3 rotation"):
         Transform(np.eye(2))
     with pytest.raises(ValueError, match="com of 3 numbers"):
@@ -171,8 +171,8 @@ def test_fixed_joints_merge_and_keep_their_frames():
 def test_merged_inertia_is_the_sum_of_spatial_inertias():
     turn = Transform(from_rpy(0.1, -1.2, 0.3), (1.0, -2.0, 3.0))
     both = (BODY + BODY.moved(turn)).spatial.matrix
-    moved = hinge.spatial.congruence(
-        BODY.spatial, hinge.spatial.ForceTransfer(turn.rotation, turn.translation)
+    moved = hinge.algebra.spatial.congruence(
+        BODY.spatial, hinge.algebra.spatial.ForceTransfer(turn.rotation, turn.translation)
     )
     assert_close(both, BODY.spatial.matrix + moved.matrix, 10 * EPS)
     assert (Inertia() + Inertia()).mass == 0

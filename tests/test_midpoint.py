@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge import ArgumentError, LoopConstraint, integrators, simulate, zoo
-from hinge.integrators import METHODS, Integrator
+from hinge import ArgumentError, LoopConstraint, simulate, zoo
+from hinge.motion import integrators
+from hinge.motion.integrators import METHODS, Integrator
 from mechanisms import EPS, ROBOTS, assert_close, gripper, random_state
 
 # what the iterations of a step leave of the rates to solve

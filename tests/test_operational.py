@@ -5,7 +5,7 @@ import pytest
 
 import hinge
 from hinge import Robot, SingularError, zoo
-from hinge.rotation import from_rpy
+from hinge.algebra.rotation import from_rpy
 from mechanisms import EPS, ROBOTS, random_state
 
 QUADRUPED = ROBOTS["quadruped"]

@@ -7,7 +7,7 @@ import pytest
 
 import hinge
 from hinge import ArgumentError, zoo
-from hinge.parameters import PARAMETERS, parameters, with_parameters
+from hinge.model.parameters import PARAMETERS, parameters, with_parameters
 from mechanisms import EPS, ROBOTS, assert_close, complex_step, random_state
 
 

@@ -10,9 +10,9 @@ import sympy
 
 import hinge
 from hinge import zoo
-from hinge.parameters import parameters
-from hinge.small import is_zero
-from hinge.trace.scalar import Graph
+from hinge.algebra.small import is_zero
+from hinge.graph.scalar import Graph
+from hinge.model.parameters import parameters
 from mechanisms import EPS, ROBOTS, along, assert_close, complex_step, random_state
 
 GENERIC = {

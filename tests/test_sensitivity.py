@@ -7,7 +7,7 @@ import pytest
 
 import hinge
 from hinge import simulate, trajectory_sensitivity, zoo
-from hinge.parameters import parameters
+from hinge.model.parameters import parameters
 from mechanisms import EPS, assert_close
 
 STEPS, DT = 15, 0.02

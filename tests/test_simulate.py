@@ -7,7 +7,7 @@ import pytest
 
 import hinge
 from hinge import ArgumentError, SingularError, TraceError, simulate, zoo
-from hinge.integrators import METHODS
+from hinge.motion.integrators import METHODS
 from mechanisms import EPS, assert_close, gripper, random_state
 
 

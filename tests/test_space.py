@@ -5,8 +5,8 @@ import pytest
 
 import hinge
 from hinge import ArgumentError, simulate, zoo
+from hinge.algebra.small import sin
 from hinge.control import space
-from hinge.small import sin
 from mechanisms import EPS, assert_close, random_state
 
 ROBOT = zoo.space_arm(7)

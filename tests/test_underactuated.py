@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hinge import ArgumentError, Robot, zoo
-from hinge.spatial import cross_force
+from hinge.algebra.spatial import cross_force
 from mechanisms import EPS, ROBOTS, Generic, along, assert_close, complex_step, random_state
 
 SEEDS = (0, 1, 2)

@@ -8,7 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from hinge.emit.c import c_source
+from hinge.emit.c.source import c_source
 
 CC = shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")
 FLAGS = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-ffp-contract=off"]

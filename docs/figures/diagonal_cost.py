@@ -7,7 +7,7 @@ from common import panels, save
 
 import hinge
 from hinge import Inertia, MechanismBuilder, Revolute, Transform
-from hinge.rotation import from_rpy
+from hinge.algebra.rotation import from_rpy
 
 ARRAYS = {
     "forward_dynamics": ("q", "qd", "tau"),

@@ -50,7 +50,7 @@ def half_turn() -> None:
     left.legend()
     for off in (0.0, 1e-6, 1e-2):
         target = np.eye(4)
-        target[:3, :3] = hinge.rotation.about_axis(np.eye(3)[0], np.array([np.pi - off]))
+        target[:3, :3] = hinge.algebra.rotation.about_axis(np.eye(3)[0], np.array([np.pi - off]))
         for orientation, style in (("axes", "--"), ("angle", "-")):
             law = PoseFeedback(robot, "ball", target, 2.0, 5.0, orientation)
             run = hinge.simulate(robot, robot.neutral(), None, law, duration=12, dt=5e-3)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from . import algorithms
-from .compiled import compile
+from .algebra.spatial import Inertia, Transform
 from .errors import (
     ArgumentError,
     HingeError,
@@ -12,7 +12,8 @@ from .errors import (
     SingularError,
     TraceError,
 )
-from .joints import (
+from .functions.compile import compile
+from .model.joints import (
     Cylindrical,
     Fixed,
     Free,
@@ -26,11 +27,10 @@ from .joints import (
     Translation,
     Universal,
 )
-from .mechanism import Body, Frame, Mechanism
+from .model.mechanism import Body, Frame, Mechanism
+from .model.shapes import Shape
 from .robot import Robot, load
 from .runtime.kernel import Kernel
-from .shapes import Shape
-from .spatial import Inertia, Transform
 
 __all__ = [
     "ArgumentError",
@@ -92,40 +92,42 @@ __version__ = "0.1.0"
 # what not every program needs is imported when it is first asked for
 _LATER = {
     "ConstrainedMotion": "algorithms.constraints",
-    "InverseKinematics": "algorithms.reaching",
+    "InverseKinematics": "algorithms.inverse_kinematics",
     "LoopConstraint": "algorithms.constraints",
-    "MechanismBuilder": "builder",
+    "MechanismBuilder": "model.builder",
     "Rollout": "runtime.rollout",
-    "Trajectory": "simulation",
-    "atan2": "trace.functions",
+    "Trajectory": "motion.simulate",
+    "atan2": "graph.functions",
     "control": "",
-    "edit": "",
-    "grad": "derivatives",
-    "hessian": "derivatives",
-    "jacobian": "derivatives",
-    "jvp": "derivatives",
-    "less": "trace.functions",
-    "maximum": "trace.functions",
-    "minimum": "trace.functions",
+    "edit": "model",
+    "grad": "functions.derivatives",
+    "hessian": "functions.derivatives",
+    "jacobian": "functions.derivatives",
+    "jvp": "functions.derivatives",
+    "less": "graph.functions",
+    "maximum": "graph.functions",
+    "minimum": "graph.functions",
     "operators": "",
-    "rollout": "rollouts",
-    "simulate": "simulation",
-    "trajectory_sensitivity": "sensitivity",
-    "vjp": "derivatives",
-    "where": "trace.functions",
-    "zoo": "",
+    "rollout": "functions.rollout",
+    "simulate": "motion.simulate",
+    "trajectory_sensitivity": "motion.trajectory_sensitivity",
+    "vjp": "functions.derivatives",
+    "where": "graph.functions",
+    "zoo": "robot",
 }
 if TYPE_CHECKING:
-    from . import control, edit, operators, zoo
+    from . import control, operators
     from .algorithms.constraints import ConstrainedMotion, LoopConstraint
-    from .algorithms.reaching import InverseKinematics
-    from .builder import MechanismBuilder
-    from .derivatives import grad, hessian, jacobian, jvp, vjp
-    from .rollouts import rollout
+    from .algorithms.inverse_kinematics import InverseKinematics
+    from .functions.derivatives import grad, hessian, jacobian, jvp, vjp
+    from .functions.rollout import rollout
+    from .graph.functions import atan2, less, maximum, minimum, where
+    from .model import edit
+    from .model.builder import MechanismBuilder
+    from .motion.simulate import Trajectory, simulate
+    from .motion.trajectory_sensitivity import trajectory_sensitivity
+    from .robot import zoo
     from .runtime.rollout import Rollout
-    from .sensitivity import trajectory_sensitivity
-    from .simulation import Trajectory, simulate
-    from .trace.functions import atan2, less, maximum, minimum, where
 
 
 def __getattr__(name: str) -> Any:
@@ -133,8 +135,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'hinge' has no attribute {name!r}")
     from importlib import import_module
 
-    module = import_module(f".{_LATER[name] or name}", __name__)
-    globals()[name] = module if not _LATER[name] else getattr(module, name)
+    home = import_module(f".{_LATER[name] or name}", __name__)
+    found = home if not _LATER[name] else getattr(home, name, None)
+    globals()[name] = import_module(f".{_LATER[name]}.{name}", __name__) if found is None else found
     return globals()[name]
 
 

@@ -11,12 +11,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from . import zoo
 from .errors import HingeError, ModelWarning
-from .report import concerns, joint_table, tree
-from .robot import Robot, load
+from .motion.simulate import simulate
+from .robot import Robot, load, zoo
+from .robot.report import concerns, joint_table, tree
 from .runtime import cache
-from .simulation import simulate
 
 __all__ = ["main"]
 

@@ -11,10 +11,11 @@ import pytest
 
 import hinge
 from hinge import Inertia, MechanismBuilder, Revolute, Transform, algorithms, edit
-from hinge.compiled import array_shape, robot_kernel
-from hinge.lean import lean
-from hinge.rotation import from_rpy
-from hinge.trace.program import trace
+from hinge.algebra.rotation import from_rpy
+from hinge.graph.program import trace
+from hinge.robot.kernels import robot_kernel
+from hinge.specialize.arrays import array_shape
+from hinge.specialize.canonical import lean
 
 ARRAYS = {
     "inverse_dynamics": ("q", "qd", "qdd"),

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from hinge import algorithms, zoo
-from hinge.compiled import robot_kernel
-from hinge.lean import lean
-from hinge.looped import trace_loops
-from hinge.trace.program import trace
+from hinge.graph.program import trace
+from hinge.robot.kernels import robot_kernel
+from hinge.specialize.canonical import lean
+from hinge.specialize.loops import trace_loops
 
 ARRAYS = ("q", "qd", "qdd_active", "tau_passive")
 

@@ -7,14 +7,14 @@ import pytest
 
 from cost.test_cost import chain, panda
 from hinge import algorithms
-from hinge.algorithms.linearized_articulated import articulated
-from hinge.algorithms.linearized_conventional import conventional_derivatives
-from hinge.algorithms.linearized_forward import all_directions, one_direction
-from hinge.algorithms.linearized_inverse import seen_in
-from hinge.algorithms.linearized_nominal import nominal
-from hinge.compiled import robot_kernel
-from hinge.lean import lean
-from hinge.trace.program import trace
+from hinge.algorithms.linearized.articulated import articulated
+from hinge.algorithms.linearized.conventional import conventional_derivatives
+from hinge.algorithms.linearized.forward import all_directions, one_direction
+from hinge.algorithms.linearized.inverse import seen_in
+from hinge.algorithms.linearized.nominal import nominal
+from hinge.graph.program import trace
+from hinge.robot.kernels import robot_kernel
+from hinge.specialize.canonical import lean
 
 
 def recursions(mech, axes, q, qd, qdd):

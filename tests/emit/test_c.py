@@ -12,11 +12,11 @@ import pytest
 
 import hinge
 from hinge import algorithms
-from hinge.emit import interpret as definition
-from hinge.emit.c import c_source
+from hinge.emit.c.source import c_source
 from hinge.errors import ArgumentError
-from hinge.trace.program import trace
-from hinge.trace.scalar import ARITY
+from hinge.graph import interpret as definition
+from hinge.graph.program import trace
+from hinge.graph.scalar import ARITY
 from mechanisms import ROBOTS
 from with_c import (
     SCALARS,

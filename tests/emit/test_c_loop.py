@@ -7,11 +7,11 @@ import pytest
 
 import hinge
 from hinge import zoo
-from hinge.compiled import MOST_UNROLLED
-from hinge.emit.c import c_source
-from hinge.lean import lean
-from hinge.looped import trace_loops
-from hinge.trace.loop import LoopProgram
+from hinge.emit.c.source import c_source
+from hinge.graph.loop import LoopProgram
+from hinge.specialize.canonical import lean
+from hinge.specialize.loops import trace_loops
+from hinge.specialize.programs import MOST_UNROLLED
 from linearized_cases import everything
 from loop_cases import interpreted, looped, swapping
 from mechanisms import EPS, assert_close, random_state

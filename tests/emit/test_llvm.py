@@ -12,16 +12,17 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge.emit import llvm, llvm_stream
-from hinge.emit.interpret import interpret
-from hinge.emit.llvm_body import Flavor
+from hinge.algebra.small import cos, sin
+from hinge.emit.llvm import module as llvm
+from hinge.emit.llvm import stream as llvm_stream
+from hinge.emit.llvm.body import Flavor
+from hinge.graph.interpret import interpret
+from hinge.graph.program import Program, trace
+from hinge.graph.rewrite import EVALUATE
+from hinge.graph.scalar import ARITY, Graph
 from hinge.runtime import kernel as kernel_module
 from hinge.runtime.kernel import Kernel
 from hinge.runtime.target import Target, host
-from hinge.small import cos, sin
-from hinge.trace.program import Program, trace
-from hinge.trace.rewrite import EVALUATE
-from hinge.trace.scalar import ARITY, Graph
 
 X86 = platform.machine() in ("x86_64", "AMD64")
 AVX2 = X86 and "+avx2" in host().features and "+fma" in host().features

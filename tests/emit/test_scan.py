@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge.emit.interpret_scan import interpret_scan
+from hinge.algebra.small import cos, sin
+from hinge.graph.interpret_scan import interpret_scan
+from hinge.graph.program import trace
+from hinge.graph.scan import Scan
 from hinge.runtime.rollout import Rollout
 from hinge.runtime.target import Target, host
-from hinge.small import cos, sin
-from hinge.trace.program import trace
-from hinge.trace.scan import Scan
 
 X86 = platform.machine() in ("x86_64", "AMD64")
 TARGETS = {"host": host(), "plain": Target("x86-64", "", 128) if X86 else host()}

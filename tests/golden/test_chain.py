@@ -6,9 +6,9 @@ import numpy as np
 
 import hinge
 from hinge import algorithms
-from hinge.emit.c import c_source
-from hinge.lean import lean
-from hinge.looped import trace_loops
+from hinge.emit.c.source import c_source
+from hinge.specialize.canonical import lean
+from hinge.specialize.loops import trace_loops
 
 GOLDEN = Path(__file__).parent / "chain.c"
 

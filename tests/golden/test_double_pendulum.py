@@ -6,8 +6,8 @@ import numpy as np
 
 import hinge
 from hinge import algorithms
-from hinge.emit.c import c_source
-from hinge.trace.program import trace
+from hinge.emit.c.source import c_source
+from hinge.graph.program import trace
 
 GOLDEN = Path(__file__).parent / "double_pendulum.c"
 

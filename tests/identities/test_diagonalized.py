@@ -12,12 +12,12 @@ import pytest
 
 import hinge
 from hinge import ModelError, SingularError, zoo
-from hinge.emit.interpret import interpret
-from hinge.spatial import cross_force
+from hinge.algebra.spatial import cross_force
+from hinge.graph.interpret import interpret
 from mechanisms import EPS, ROBOTS, along, assert_close, complex_step, random_state
 
 SEEDS = (0, 1)
-sweeps = importlib.import_module("hinge.algorithms.diagonal_motion")
+sweeps = importlib.import_module("hinge.algorithms.diagonalized.dynamics")
 every_robot = pytest.mark.parametrize(
     ("name", "seed"), [(name, seed) for name in ROBOTS for seed in SEEDS]
 )

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge.algorithms.factor import riccati
+from hinge.algebra.rotation import from_rpy
+from hinge.algebra.spatial import congruence, cross_force
+from hinge.algorithms.diagonalized.factor import riccati
 from hinge.operators import derivative
-from hinge.rotation import from_rpy
-from hinge.spatial import congruence, cross_force
 from mechanisms import EPS, JOINTS, random_state
 
 HINGES = ("revolute", "prismatic", "helical")

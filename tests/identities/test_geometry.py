@@ -89,7 +89,7 @@ def test_second_sensitivity_of_the_mass_matrix(robot):
 
 def test_rate_of_energy_from_momentum():
     """q̇ᵀ ∂_i M q̇ = −2 s ·(V⁺ ×* h), s the motion of joint i and h the momentum beyond it."""
-    from hinge.spatial import cross_force
+    from hinge.algebra.spatial import cross_force
 
     robot = ROBOTS["arm"]
     s, mech = random_state(robot, 2), robot.mechanism

@@ -7,7 +7,7 @@ import pytest
 
 import hinge
 from hinge import algorithms, zoo
-from hinge.rotation import from_rpy
+from hinge.algebra.rotation import from_rpy
 from linearized_cases import (
     EPS,
     TREES,
@@ -134,7 +134,7 @@ def test_long_chains_keep_their_digits():
 
 
 # what paper L prints, and what it must be: erratum → changed lines
-FORWARD, ARTICULATED, NOMINAL = "linearized_forward", "linearized_articulated", "linearized_nominal"
+FORWARD, ARTICULATED, NOMINAL = "linearized.forward", "linearized.articulated", "linearized.nominal"
 GYRO = "gyroscopic(mech.M[k], n.V[k] + n.V[k])"
 MISPRINTS = {
     "1: the force term transposed": {
@@ -147,7 +147,7 @@ MISPRINTS = {
     },
     "2: M̂ without its factor 2": {ARTICULATED: {GYRO: "gyroscopic(mech.M[k], n.V[k])"}},
     "3: the sign of the upper left of M̂": {
-        "gyroscopic": {"A = skew(w) @ lifted": "A = -skew(w) @ lifted"},
+        "linearized.gyroscopic": {"A = skew(w) @ lifted": "A = -skew(w) @ lifted"},
         ARTICULATED: {},
     },
     "4: Ĝ without its transpose": {
@@ -198,6 +198,6 @@ def test_a_misprint_put_back_is_noticed(misprint):
 
 def test_the_source_without_misprints_is_right():
     robot, s, tau, expected, _ = known("everything")
-    same = mutated(FORWARD, {"gyroscopic": {}, NOMINAL: {}, ARTICULATED: {}})
+    same = mutated(FORWARD, {"linearized.gyroscopic": {}, NOMINAL: {}, ARTICULATED: {}})
     got = same.forward_dynamics_derivatives(robot.mechanism, s.q, s.qd, tau, s.f_ext)
     assert worst(got, expected) < 100 * EPS

@@ -7,10 +7,10 @@ import pytest
 
 import hinge
 from hinge import algorithms, zoo
-from hinge.algorithms.aligned import InGroundAxes
-from hinge.algorithms.gyroscopic import gyroscopic
-from hinge.lean import lean
-from hinge.spatial import cross_force, cross_motion
+from hinge.algebra.spatial import cross_force, cross_motion
+from hinge.algorithms.linearized.gyroscopic import gyroscopic
+from hinge.model.ground_axes import InGroundAxes
+from hinge.specialize.canonical import lean
 from linearized_cases import EPS, TREES, loads, mutated, random_state, reference_inverse, worst
 from mechanisms import JOINTS, assert_close, complex_step
 
@@ -134,7 +134,7 @@ def test_slopes_of_the_hinge_map_are_its_derivatives(kind):
 
 
 # what paper L prints, and what it must be: erratum → changed lines, algorithms that notice
-NOMINAL, INVERSE = "linearized_nominal", "linearized_inverse"
+NOMINAL, INVERSE = "linearized.nominal", "linearized.inverse"
 MISPRINTS = {
     "1: the force term transposed": {
         NOMINAL: {
@@ -156,7 +156,7 @@ MISPRINTS = {
         }
     },
     "3: the sign of the upper left of M̂": {
-        "gyroscopic": {"A = skew(w) @ lifted": "A = -skew(w) @ lifted"}
+        "linearized.gyroscopic": {"A = skew(w) @ lifted": "A = -skew(w) @ lifted"}
     },
     "9: composites of one body's own inertia": {
         INVERSE: {
@@ -195,6 +195,6 @@ def test_a_misprint_put_back_is_noticed(misprint):
 
 def test_the_source_without_misprints_is_right():
     robot, s, expected = known("everything")
-    same = mutated(INVERSE, {"gyroscopic": {}, NOMINAL: {}})
+    same = mutated(INVERSE, {"linearized.gyroscopic": {}, NOMINAL: {}})
     got = same.inverse_dynamics_derivatives(robot.mechanism, s.q, s.qd, s.qdd, s.f_ext)
     assert worst(got, expected) < 100 * EPS

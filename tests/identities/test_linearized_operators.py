@@ -11,11 +11,11 @@ import pytest
 from scipy.linalg import block_diag
 
 from hinge import zoo
-from hinge.algorithms.gyroscopic import gyroscopic
-from hinge.algorithms.linearized_articulated import articulated
-from hinge.algorithms.linearized_nominal import nominal
-from hinge.rotation import skew
-from hinge.spatial import cross_force, cross_motion
+from hinge.algebra.rotation import skew
+from hinge.algebra.spatial import cross_force, cross_motion
+from hinge.algorithms.linearized.articulated import articulated
+from hinge.algorithms.linearized.gyroscopic import gyroscopic
+from hinge.algorithms.linearized.nominal import nominal
 from linearized_cases import EPS, TREES, random_state, reference_forward, reference_inverse, worst
 from mechanisms import complex_step
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hinge import Transform, zoo
-from hinge.rotation import from_rpy, is_rotation
-from hinge.spatial import ForceTransfer, cross_force, cross_motion
+from hinge.algebra.rotation import from_rpy, is_rotation
+from hinge.algebra.spatial import ForceTransfer, cross_force, cross_motion
 from mechanisms import EPS, assert_close
 
 RNG = np.random.default_rng(0)

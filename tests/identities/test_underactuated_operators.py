@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hinge import zoo
-from hinge.spatial import ForceTransfer, carried_acceleration, cross_force
+from hinge.algebra.spatial import ForceTransfer, carried_acceleration, cross_force
 from mechanisms import EPS, Generic, assert_close, complex_step, random_state
 
 FAR = 1e-3

@@ -15,7 +15,7 @@ import pytest
 
 from hinge.errors import ModelError, ModelWarning
 from hinge.load.mjcf import read_mjcf
-from hinge.mechanism import Mechanism
+from hinge.model.mechanism import Mechanism
 
 mujoco = pytest.importorskip("mujoco")
 

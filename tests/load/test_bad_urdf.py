@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hinge.errors import ModelError, ModelWarning
 from hinge.load import xml
 from hinge.load.urdf import read_urdf
-from hinge.mechanism import Mechanism
+from hinge.model.mechanism import Mechanism
 
 ARM = """<?xml version="1.0"?>
 <robot name="arm">

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from hinge import algorithms as alg
+from hinge.algebra.rotation import quaternion_matrix
+from hinge.algebra.spatial import Transform
 from hinge.errors import ArgumentError, ModelError, ModelWarning
-from hinge.joints import Free, Prismatic, Revolute, Spherical
 from hinge.load.mjcf import MujocoState, mechanism_from_model, read_mjcf
 from hinge.load.mujoco_state import unique
-from hinge.rotation import quaternion_matrix
-from hinge.spatial import Transform
+from hinge.model.joints import Free, Prismatic, Revolute, Spherical
 from mechanisms import EPS, assert_close
 
 mujoco = pytest.importorskip("mujoco")

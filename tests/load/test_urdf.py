@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from hinge import algorithms as alg
+from hinge.algebra.rotation import from_rpy
+from hinge.algebra.spatial import Transform
 from hinge.errors import ModelError, ModelWarning
-from hinge.joints import Free, Mimic, Planar, Prismatic, Revolute
 from hinge.load.urdf import read_urdf
-from hinge.rotation import from_rpy
-from hinge.spatial import Transform
+from hinge.model.joints import Free, Mimic, Planar, Prismatic, Revolute
 from mechanisms import EPS, assert_close
 from urdf_oracle import Pinocchio, assert_same_motion, assert_same_numbers
 

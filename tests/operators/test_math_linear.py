@@ -12,7 +12,7 @@ import pytest
 from scipy.linalg import block_diag
 
 import hinge
-from hinge.rotation import skew
+from hinge.algebra.rotation import skew
 from mechanisms import EPS, assert_close, random_state
 from one_frame import CASES, OneFrame, Q, S, change, crm, diag, moving, near
 

@@ -10,8 +10,8 @@ import pytest
 from scipy.linalg import expm
 
 import hinge
-from hinge.rotation import from_rpy, skew
-from hinge.spatial import ForceTransfer, Inertia, congruence, cross_force, cross_motion
+from hinge.algebra.rotation import from_rpy, skew
+from hinge.algebra.spatial import ForceTransfer, Inertia, congruence, cross_force, cross_motion
 from mechanisms import EPS, JOINTS, ROBOTS, along, assert_close, complex_step, random_state
 
 NAMES = [name for name, robot in ROBOTS.items() if not robot.mechanism.has_followers]

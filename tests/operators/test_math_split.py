@@ -12,8 +12,8 @@ import pytest
 import hinge
 from diagonal_cases import TREES
 from hinge import zoo
+from hinge.algebra.spatial import ForceTransfer, cross_force
 from hinge.operators import simplify, split
-from hinge.spatial import ForceTransfer, cross_force
 from mechanisms import EPS, along, assert_close, complex_step, random_state
 
 NAMES = [name for name, robot in TREES.items() if robot.nv > 1]

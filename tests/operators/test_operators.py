@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import hinge
+from hinge.graph.program import trace
 from hinge.operators import (
     Operators,
     block,
@@ -16,7 +17,6 @@ from hinge.operators import (
     linearized,
     simplify,
 )
-from hinge.trace.program import trace
 from mechanisms import EPS, ROBOTS, assert_close, random_state
 
 NAMES = [name for name, robot in ROBOTS.items() if not robot.mechanism.has_followers]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import hinge
-from hinge.rotation import from_rpy
+from hinge.algebra.rotation import from_rpy
 from mechanisms import Generic
 from oracle.pinocchio_bridge import SWAP, PinocchioRobot, pin
 

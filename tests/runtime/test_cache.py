@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from hinge import Kernel
+from hinge.graph.program import trace
 from hinge.runtime import artifact, cache
 from hinge.runtime.target import Target
-from hinge.trace.program import trace
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the place depends on the system")
 posix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="owners and modes of POSIX")
@@ -335,7 +335,7 @@ def test_a_program_is_traced_only_if_its_code_is_not_found(place):
 PROCESS = """
 import numpy as np, hinge
 from hinge.runtime import artifact
-from hinge.trace import program
+from hinge.graph import program
 done = []
 def noted(module, name):
     real = getattr(module, name)

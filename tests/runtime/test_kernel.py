@@ -13,9 +13,9 @@ import pytest
 
 import hinge
 from hinge import ArgumentError, Kernel
+from hinge.graph.program import trace
 from hinge.runtime import engine, progress, team
 from hinge.runtime import kernel as kernel_module
-from hinge.trace.program import trace
 
 
 def law(A, x, s):

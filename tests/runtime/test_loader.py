@@ -11,11 +11,11 @@ import pytest
 
 import hinge
 from hinge import Kernel, zoo
-from hinge.compiled import robot_kernel
+from hinge.graph.program import trace
+from hinge.robot.kernels import robot_kernel
 from hinge.runtime import engine, loader
 from hinge.runtime.symbols import symbols
 from hinge.runtime.target import Target, host
-from hinge.trace.program import trace
 from mechanisms import random_state
 
 linux = pytest.mark.skipif(

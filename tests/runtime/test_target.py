@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from hinge import Kernel
+from hinge.graph.program import trace
 from hinge.runtime import target
-from hinge.trace.program import trace
 
 INTEL = """processor\t: 0
 vendor_id\t: GenuineIntel

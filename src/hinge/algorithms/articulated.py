@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..mechanism import Mechanism
-from ..small import inverse_spd, mirror_lower, solve_spd
-from ..spatial import congruence
+from ..algebra.small import inverse_spd, mirror_lower, solve_spd
+from ..algebra.spatial import congruence
+from ..model.mechanism import Mechanism
 
 __all__ = ["Riccati", "released", "riccati"]
 

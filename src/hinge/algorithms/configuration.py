@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..joint import Joint
-from ..mechanism import Mechanism
+from ..model.joint import Joint
+from ..model.mechanism import Mechanism
 
 __all__ = ["difference", "integrate", "neutral", "random_configuration", "tangent_rate"]
 

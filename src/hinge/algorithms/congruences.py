@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..rotation import turned_matrix
-from ..small import mirror_lower
-from ..spatial import ForceTransfer
+from ..algebra.rotation import turned_matrix
+from ..algebra.small import mirror_lower
+from ..algebra.spatial import ForceTransfer
 
 __all__ = ["compliance", "left_half", "mixed", "two_sided"]
 

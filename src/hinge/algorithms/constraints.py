@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..algebra.rotation import axial, skew
+from ..algebra.small import solve_spd
 from ..errors import ArgumentError
-from ..mechanism import Mechanism
-from ..rotation import axial, skew
-from ..small import solve_spd
+from ..model.mechanism import Mechanism
 from .inverse_dynamics import bias_forces
 from .kinematics import frame_pose, frame_velocity, jacobian, velocity_product_acceleration
 from .mass_matrix import mass_matrix

@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..algebra.rotation import skew
+from ..algebra.small import is_zero
 from ..errors import ArgumentError, ModelError
-from ..mechanism import Mechanism
-from ..rotation import skew
-from ..small import is_zero
+from ..model.mechanism import Mechanism
 
 __all__ = [
     "center_of_mass",

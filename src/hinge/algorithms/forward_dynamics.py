@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..mechanism import Mechanism
-from ..small import solve_spd
-from ..spatial import congruence
+from ..algebra.small import solve_spd
+from ..algebra.spatial import congruence
+from ..model.mechanism import Mechanism
 from .articulated import released
 from .inverse_dynamics import bias_forces, motion_forces
 from .mass_matrix import mass_matrix

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ..mechanism import Mechanism
-from ..spatial import carried_acceleration
+from ..algebra.spatial import carried_acceleration
+from ..model.mechanism import Mechanism
 
 __all__ = ["bias_forces", "gravity_forces", "inverse_dynamics", "motion_forces", "rnea"]
 

@@ -21,10 +21,10 @@ from typing import Literal
 
 import numpy as np
 
+from ..algebra.rotation import skew
+from ..algebra.spatial import Transform, cross_motion
 from ..errors import ArgumentError
-from ..mechanism import Frame, Mechanism
-from ..rotation import skew
-from ..spatial import Transform, cross_motion
+from ..model.mechanism import Frame, Mechanism
 
 __all__ = [
     "Reference",

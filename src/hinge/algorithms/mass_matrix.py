@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..mechanism import Mechanism
-from ..small import inverse_spd, mirror_lower
-from ..spatial import SpatialInertia, congruence
+from ..algebra.small import inverse_spd, mirror_lower
+from ..algebra.spatial import SpatialInertia, congruence
+from ..model.mechanism import Mechanism
 from .articulated import riccati
 from .congruences import compliance
 

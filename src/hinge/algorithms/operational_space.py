@@ -23,10 +23,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..algebra.small import inverse_spd, mirror_lower, solve_spd, sqrt
+from ..algebra.spatial import ForceTransfer, congruence
 from ..errors import ArgumentError
-from ..mechanism import Mechanism
-from ..small import inverse_spd, mirror_lower, solve_spd, sqrt
-from ..spatial import ForceTransfer, congruence
+from ..model.mechanism import Mechanism
 from .articulated import released
 from .kinematics import Reference, jacobian
 from .mass_matrix import mass_matrix

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..joint import Joint
-from ..mechanism import Mechanism
-from ..small import clip
+from ..algebra.small import clip
+from ..model.joint import Joint
+from ..model.mechanism import Mechanism
 
 __all__ = ["passive_forces", "spring_energy"]
 

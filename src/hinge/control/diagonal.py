@@ -25,12 +25,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..algebra.rotation import axial, quaternion_log
 from ..errors import ArgumentError
+from ..graph.functions import less, where
 from ..robot import Robot, check_robot
-from ..rotation import axial, quaternion_log
 from ..runtime.check import check_choice, check_pose
 from ..runtime.kernel import Kernel
-from ..trace.functions import less, where
 
 __all__ = ["PoseFeedback", "RateFeedback"]
 

@@ -20,15 +20,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algorithms.underactuated import HybridDynamics
-from ..compiled import array_shape
+from ..algebra.rotation import skew
+from ..algebra.small import solve_spd
+from ..algebra.spatial import ForceTransfer
+from ..algorithms.underactuated.hybrid_dynamics import HybridDynamics
 from ..errors import ArgumentError
-from ..joints import Free
+from ..graph.functions import less, where
+from ..model.joints import Free
 from ..robot import Robot
-from ..rotation import skew
-from ..small import solve_spd
-from ..spatial import ForceTransfer
-from ..trace.functions import less, where
+from ..specialize.arrays import array_shape
 
 __all__ = [
     "Target",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from ..trace.program import Program
-from ..trace.scalar import Node
+from ..graph.program import Program
+from ..graph.scalar import Node
 
 __all__ = ["Layout"]
 

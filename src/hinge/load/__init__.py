@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import ModelError
-from ..mechanism import Mechanism
+from ..model.mechanism import Mechanism
 
 __all__ = ["load_mechanism"]
 

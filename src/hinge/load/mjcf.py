@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import ModelError, ModelWarning
-from ..mechanism import Mechanism
+from ..model.mechanism import Mechanism
 from .mjcf_source import MjcfSource
 from .mujoco_left_out import left_out
 from .mujoco_model import mechanism_from_model

@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from ..builder import MechanismBuilder
+from ..algebra.rotation import quaternion_log, quaternion_matrix
+from ..algebra.spatial import Inertia, Transform
 from ..errors import ModelError
-from ..joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
-from ..mechanism import GROUND, Mechanism
-from ..rotation import quaternion_log, quaternion_matrix
-from ..spatial import Inertia, Transform
+from ..model.builder import MechanismBuilder
+from ..model.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
+from ..model.mechanism import GROUND, Mechanism
 from .mujoco_shapes import MeshFile, body_shapes
 from .mujoco_state import FREE_ORDER, joint_names, names_of, unique
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..rotation import quaternion_matrix
-from ..shapes import Shape
-from ..spatial import Transform
+from ..algebra.rotation import quaternion_matrix
+from ..algebra.spatial import Transform
+from ..model.shapes import Shape
 from .mujoco_state import names_of
 from .xml import Element
 

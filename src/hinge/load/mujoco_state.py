@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from ..algebra.rotation import quaternion_matrix
 from ..errors import ArgumentError
-from ..mechanism import Mechanism
-from ..rotation import quaternion_matrix
+from ..model.mechanism import Mechanism
 
 __all__ = ["FREE_ORDER", "MujocoState", "joint_names", "names_of", "unique"]
 

@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from ..builder import MechanismBuilder
+from ..algebra.rotation import about_axis
+from ..algebra.spatial import Inertia, Transform
 from ..errors import ModelError
-from ..joints import Fixed, Free, Joint, Mimic, Planar, Prismatic, Revolute
-from ..mechanism import GROUND, Mechanism, did_you_mean
-from ..rotation import about_axis
-from ..spatial import Inertia, Transform
+from ..model.builder import MechanismBuilder
+from ..model.joints import Fixed, Free, Joint, Mimic, Planar, Prismatic, Revolute
+from ..model.mechanism import GROUND, Mechanism, did_you_mean
 from .paths import PathLike
 from .urdf_shapes import ShapeReader, read_origin
 from .urdf_spelling import check_spelling

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..mechanism import did_you_mean
-from ..rotation import from_rpy, quaternion_matrix
-from ..shapes import Shape
-from ..spatial import Transform
+from ..algebra.rotation import from_rpy, quaternion_matrix
+from ..algebra.spatial import Transform
+from ..model.mechanism import did_you_mean
+from ..model.shapes import Shape
 from .paths import PathLike, resolve_mesh
 from .xml import Element, shortened
 

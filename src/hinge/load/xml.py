@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from ..errors import ModelError
-from ..mechanism import did_you_mean
+from ..model.mechanism import did_you_mean
 
 __all__ = ["MAX_DEPTH", "MAX_SIZE", "Element", "parse", "shortened"]
 

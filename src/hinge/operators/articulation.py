@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..algebra.small import mirror_lower, solve_spd, upper_root
 from ..algorithms.articulated import Riccati, riccati
-from ..small import mirror_lower, solve_spd, upper_root
 from .expr import Identity, Operator, Zero
 from .leaves import Blocks, Chain, Local, Named
 

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from ..algebra.small import half_upper, mirror_lower
+from ..algebra.spatial import congruence, cross_force
 from ..errors import ArgumentError
-from ..small import half_upper, mirror_lower
-from ..spatial import congruence, cross_force
 from .articulation import Articulation
 from .decompose import local_blocks
 from .expr import Adjoint, Block, Identity, Operator, Product, Sum, Zero, block, product, total

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..algebra.spatial import cross_force
 from ..errors import ArgumentError
-from ..spatial import cross_force
 from .derivative import Along
 from .expr import Operator, Zero
 from .leaves import Blocks, Local

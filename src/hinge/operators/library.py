@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ..algebra.small import inverse_spd
 from ..algorithms.inverse_dynamics import motion_forces
 from ..algorithms.kinematics import Reference
 from ..algorithms.operational_space import reach
 from ..errors import ArgumentError
-from ..mechanism import Mechanism
-from ..small import inverse_spd
+from ..model.mechanism import Mechanism
 from .articulation import Articulation
 from .expr import Identity, Operator, Zero
 from .leaves import Blocks, Chain, Hop, Local, Pick

@@ -7,8 +7,8 @@
     A_C = 𝓛* [D⁻¹Hψ Y_A + K̂*φ*H*] + K*ψ*(Ḣ+H′)
     B_C = 𝓛* [D⁻¹Hψ Y_B + K̂*φ*H′ + K^z*φ*H* − D⁻¹𝓛 E] + K*ψ*H″                       (4.6, 4.7)
 
-𝓛 = I − HψK; H′, H″, F, E, Z̄ are those of `linearized_nominal.py`, K̂ = ℰ_φ Ĝ, and Ĝ, G^z, Y_A, Y_B
-those of `linearized_articulated.py`, with the factor 2 of M̂ inside.  Each operator applies to a
+𝓛 = I − HψK; H′, H″, F, E, Z̄ are those of `linearized/nominal.py`, K̂ = ℰ_φ Ĝ, and Ĝ, G^z, Y_A, Y_B
+those of `linearized/articulated.py`, with the factor 2 of M̂ inside.  Each operator applies to a
 perturbation in a few sweeps; the matrices are never formed.
 """
 
@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algorithms.gyroscopic import gyroscopic
-from ..algorithms.linearized_articulated import Articulated, articulated
-from ..algorithms.linearized_nominal import Nominal, nominal
-from ..algorithms.loads import Load, load_stiffness
+from ..algorithms.linearized.articulated import Articulated, articulated
+from ..algorithms.linearized.gyroscopic import gyroscopic
+from ..algorithms.linearized.loads import Load, load_stiffness
+from ..algorithms.linearized.nominal import Nominal, nominal
 from .decompose import decompose
 from .expr import Operator
 from .leaves import Blocks, Local

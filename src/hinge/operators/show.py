@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..trace.program import trace
+from ..graph.program import trace
 from .expr import Adjoint, Identity, Operator, Product, Sum, Zero, same_number
 from .leaves import Leaf, Local
 from .plan import plan

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..compiled import is_long
-from ..mechanism import Mechanism
+from ..model.mechanism import Mechanism
 from ..runtime.call import broadcast, refuse_infinite
 from ..runtime.kernel import result_arrays
+from ..specialize.programs import is_long
 from .front import Front
 
 __all__ = ["as_results", "by_columns", "derivatives_by_columns", "too_large"]

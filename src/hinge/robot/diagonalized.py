@@ -11,8 +11,8 @@ from ..runtime.check import check_choice
 from .front import Front
 
 if TYPE_CHECKING:
-    from ..algorithms.diagonal_motion import ArticulatedRates
-    from ..algorithms.diagonalized import Innovations
+    from ..algorithms.diagonalized.dynamics import ArticulatedRates
+    from ..algorithms.diagonalized.rates import Innovations
 
 __all__ = ["Diagonalized"]
 
@@ -75,7 +75,7 @@ class Diagonalized(Front):
 
         predicted, innovation κ, whitened ε: (…, nv); covariance D: (…, nv, nv), block diagonal.
         """
-        from ..algorithms.diagonalized import Innovations
+        from ..algorithms.diagonalized.rates import Innovations
 
         return self._call("innovations", wrap=Innovations, q=q, tau=tau)
 
@@ -126,7 +126,7 @@ class Diagonalized(Front):
 
     def articulated_rates(self, q: ArrayLike, qd: ArrayLike) -> ArticulatedRates:
         """P, Ṗ (…, n_bodies, 6, 6) in body axes, and D, Ḋ (…, nv, nv), block diagonal."""
-        from ..algorithms.diagonal_motion import ArticulatedRates
+        from ..algorithms.diagonalized.dynamics import ArticulatedRates
 
         return self._call("articulated_rates", wrap=ArticulatedRates, q=q, qd=qd)
 

@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import algorithms
-from ..compiled import PER_DOF, array_shape, compile, robot_kernel
 from ..errors import ArgumentError
-from ..mechanism import Mechanism
-from ..parameters import PARAMETERS
+from ..functions.compile import compile
+from ..model.mechanism import Mechanism
+from ..model.parameters import PARAMETERS
 from ..runtime.call import Argument, evaluate
 from ..runtime.check import check_choice
 from ..runtime.kernel import Kernel
+from ..specialize.arrays import PER_DOF, array_shape
+from .kernels import robot_kernel
 
 __all__ = ["Algorithms", "Front"]
 
@@ -53,7 +55,7 @@ class Front:
         """dtype: of the arithmetic, float64 or float32; threads: for batches, None: all cores.
 
         parameters: numbers of the mechanism that calls may give as keywords, of "gravity" (…, 3),
-        "inertia" (…, n_bodies, 10), "placement" (…, n_bodies, 12); see `hinge.parameters`.
+        "inertia" (…, n_bodies, 10), "placement" (…, n_bodies, 12); see `hinge.model.parameters`.
         """
         if not isinstance(mechanism, Mechanism):
             raise ArgumentError(
@@ -125,7 +127,7 @@ class Front:
 
     def conventions(self) -> None:
         """Print what every number means for this robot."""
-        from ..report import conventions
+        from .report import conventions
 
         print(conventions(self.mechanism))
 
@@ -203,7 +205,7 @@ class Front:
 
         `hinge.rollout` with the shapes of this robot, as in `compile`; also as a decorator.
         """
-        from ..rollouts import rollout
+        from ..functions.rollout import rollout
 
         if fn is None:
             return lambda function: self.rollout(function, state, inputs, **shapes)

@@ -13,7 +13,7 @@ from ..runtime.check import check_choice, check_number
 from .front import Front
 
 if TYPE_CHECKING:
-    from ..algorithms.geometry import Flatness
+    from ..algorithms.diagonalized.geometry import Flatness
 
 __all__ = ["Geometry"]
 

@@ -12,8 +12,8 @@ from ..runtime.check import check_choice, check_number, check_pose, check_whole
 from .front import Front
 
 if TYPE_CHECKING:
+    from ..algorithms.inverse_kinematics import InverseKinematics, Task
     from ..algorithms.kinematics import Reference
-    from ..algorithms.reaching import InverseKinematics, Task
 
 __all__ = ["Kinematics"]
 

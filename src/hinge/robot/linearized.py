@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.loads import LOADS, Load
+from ..algebra.linalg import expm
+from ..algorithms.linearized.loads import LOADS, Load
 from ..errors import ArgumentError, SingularError
-from ..linalg import expm
 from ..runtime.call import broadcast, evaluate
 from ..runtime.check import check_choice, check_number
 from .columns import as_results, derivatives_by_columns, too_large
@@ -23,8 +23,8 @@ from .second_order import (
 )
 
 if TYPE_CHECKING:
-    from ..algorithms.linearized_forward import ForwardDynamicsDerivatives, Method
-    from ..algorithms.linearized_inverse import InverseDynamicsDerivatives
+    from ..algorithms.linearized.forward import ForwardDynamicsDerivatives, Method
+    from ..algorithms.linearized.inverse import InverseDynamicsDerivatives
 
 __all__ = ["LinearModel", "Linearized"]
 
@@ -92,7 +92,7 @@ class Linearized(Front):
         order: 2 for the second derivatives `.dq_dq .dq_dqd .dqd_dqd .dq_dqdd` instead.
         out: arrays for the results, in their order.
         """
-        from ..algorithms.linearized_inverse import InverseDynamicsDerivatives
+        from ..algorithms.linearized.inverse import InverseDynamicsDerivatives
 
         name, static = "inverse_dynamics_derivatives", self._load(load)
         if self._second(name, order, load):
@@ -173,7 +173,7 @@ class Linearized(Front):
         order: 2 for the second derivatives `.dq_dq .dq_dqd .dqd_dqd .dq_dtau` instead.
         out: arrays for the results, in their order.
         """
-        from ..algorithms.linearized_forward import ForwardDynamicsDerivatives
+        from ..algorithms.linearized.forward import ForwardDynamicsDerivatives
 
         name, static = "forward_dynamics_derivatives", self._way(load, method)
         if self._second(name, order, load):
@@ -193,7 +193,7 @@ class Linearized(Front):
         self, q: Any, qd: Any, tau: Any, f_ext: Any, points: Any, load: Load, out: Any
     ) -> ForwardDynamicsDerivatives:
         """The same for one sample of a large robot, from three kernels and two matrix products."""
-        from ..algorithms.linearized_forward import ForwardDynamicsDerivatives
+        from ..algorithms.linearized.forward import ForwardDynamicsDerivatives
 
         # without forces the calls go straight to machine code
         forces = () if f_ext is None else (f_ext,)

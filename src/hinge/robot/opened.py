@@ -34,7 +34,7 @@ def _opened(robot: Front, name: str, method: Callable[..., Any]) -> Callable[...
         if not other.asked:
             raise ArgumentError(
                 f"{name} of {robot.name!r} takes no {' or '.join(numbers)}: it is not compiled; "
-                f"use a robot of hinge.parameters.with_parameters(robot.mechanism, …)"
+                f"use a robot of hinge.model.parameters.with_parameters(robot.mechanism, …)"
             )
         return result
 

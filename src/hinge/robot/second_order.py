@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import algorithms
-from ..compiled import array_shape
-from ..mechanism import Mechanism
+from ..model.mechanism import Mechanism
 from ..runtime.kernel import Kernel
+from ..specialize.arrays import array_shape
 
 __all__ = [
     "ForwardDynamicsSecondDerivatives",
@@ -53,9 +53,9 @@ def second_order_kernel(
     mech: Mechanism, name: str, arrays: tuple[str, ...], dtype: Any, threads: int | None
 ) -> Kernel:
     """Second derivatives from the first ones of that name, of arrays q, qd and so on."""
-    from ..derivatives import jacobian
-    from ..lean import lean
-    from ..trace.program import trace
+    from ..functions.derivatives import jacobian
+    from ..graph.program import trace
+    from ..specialize.canonical import lean
 
     form = lean(mech)
     first: Callable[..., Any] = getattr(algorithms, name)

@@ -13,10 +13,10 @@ from ..errors import ArgumentError
 from .front import Front
 
 if TYPE_CHECKING:
-    from ..algorithms.generalized_jacobians import SchurBlocks
-    from ..algorithms.hybrid_derivatives import HybridDerivatives
     from ..algorithms.kinematics import Reference
-    from ..algorithms.underactuated import HybridDynamics
+    from ..algorithms.underactuated.derivatives import HybridDerivatives
+    from ..algorithms.underactuated.generalized_jacobians import SchurBlocks
+    from ..algorithms.underactuated.hybrid_dynamics import HybridDynamics
 
 __all__ = ["Underactuated"]
 
@@ -62,7 +62,7 @@ class Underactuated(Front):
         f_ext: ArrayLike | None = None,
     ) -> HybridDerivatives:
         """.dq, .dqd, .dgiven (…, nv, nv): rows τ of active, q̈ of passive DoF; ∂q along tangents."""
-        from ..algorithms.hybrid_derivatives import HybridDerivatives
+        from ..algorithms.underactuated.derivatives import HybridDerivatives
 
         given = {"q": q, "qd": qd, "qdd_active": qdd_active, "tau_passive": tau_passive}
         name = "hybrid_dynamics_derivatives"
@@ -85,7 +85,7 @@ class Underactuated(Front):
 
     def schur_blocks(self, q: ArrayLike, active: Any) -> SchurBlocks:
         """S_aa, M_ap M_pp⁻¹ and M_pp⁻¹: .aa, .ap, .pp."""
-        from ..algorithms.generalized_jacobians import SchurBlocks
+        from ..algorithms.underactuated.generalized_jacobians import SchurBlocks
 
         return SchurBlocks(*self._fixed_call("schur_blocks", active, {}, q=q))
 
@@ -144,7 +144,7 @@ class Underactuated(Front):
     def _hybrid_dynamics(
         self, q: Any, qd: Any, qdd_active: Any, tau_passive: Any, active: Any, f_ext: Any = None
     ) -> HybridDynamics:
-        from ..algorithms.underactuated import HybridDynamics
+        from ..algorithms.underactuated.hybrid_dynamics import HybridDynamics
 
         given = {"q": q, "qd": qd, "qdd_active": qdd_active, "tau_passive": tau_passive}
         found = self._split_call("hybrid_dynamics", active, {}, **given, f_ext=f_ext)
@@ -152,7 +152,7 @@ class Underactuated(Front):
 
     def _short_call(self, active: Any) -> Callable[..., HybridDynamics]:
         """Hybrid dynamics of one split, straight to machine code where the arrays allow."""
-        from ..algorithms.underactuated import HybridDynamics
+        from ..algorithms.underactuated.hybrid_dynamics import HybridDynamics
 
         split = self._split(active)
         arrays = ("q", "qd", "qdd_active", "tau_passive")

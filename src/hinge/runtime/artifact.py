@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..trace.operations import Operations
+from ..graph.operations import Operations
 from . import cache
 from .engine import compile_text
 from .target import Target, llvm_version
 
 if TYPE_CHECKING:
-    from ..trace.loop import LoopProgram
-    from ..trace.program import Program
-    from ..trace.scan import Scan
+    from ..graph.loop import LoopProgram
+    from ..graph.program import Program
+    from ..graph.scan import Scan
 
 __all__ = ["Artifact", "build", "find", "object_code", "source_stamp"]
 
@@ -59,7 +59,7 @@ def build(
     program: Program | LoopProgram | Scan, key: str, target: Target, scalar: str, strict: bool
 ) -> Artifact:
     """Compile, and keep the result."""
-    from ..emit.llvm import module_text
+    from ..emit.llvm.module import module_text
 
     text = module_text(program, target.flavor(scalar), strict)
     several = program.form is not None

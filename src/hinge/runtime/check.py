@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..algebra.rotation import is_rotation
 from ..errors import ArgumentError
-from ..rotation import is_rotation
 
 __all__ = [
     "check_choice",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..trace.operations import Operations
+from ..graph.operations import Operations
 from .artifact import Artifact, build, find
 from .check import check_samples, scalar_of
 from .engine import Library, fast_calls_work
@@ -22,8 +22,8 @@ from .team import HERE, share
 from .threads import in_parallel, thread_count
 
 if TYPE_CHECKING:
-    from ..trace.loop import LoopProgram
-    from ..trace.program import Program
+    from ..graph.loop import LoopProgram
+    from ..graph.program import Program
 
 __all__ = ["Kernel", "result_arrays"]
 
@@ -95,11 +95,11 @@ class Kernel:
     def source(self, kind: str = "llvm") -> str:
         """The code as text: "llvm" or "c"."""
         if kind == "llvm":
-            from ..emit.llvm import module_text
+            from ..emit.llvm.module import module_text
 
             return module_text(self.program, self.target.flavor(self._scalar), self._strict)
         if kind == "c":
-            from ..emit.c import c_source
+            from ..emit.c.source import c_source
 
             return c_source(self.program, self._scalar, self._names or None)
         raise ArgumentError(f"{self.name}: source is {kind!r}; expected 'llvm' or 'c'")

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..trace.operations import Operations
-from ..trace.scan import Scan
+from ..graph.operations import Operations
+from ..graph.scan import Scan
 from .artifact import Artifact, build, find
 from .check import check_samples, check_whole, scalar_of
 from .engine import Library
@@ -71,7 +71,7 @@ class Rollout:
 
     def source(self) -> str:
         """The code as LLVM text."""
-        from ..emit.llvm import module_text
+        from ..emit.llvm.module import module_text
 
         return module_text(self.scan, self.target.flavor(self._scalar), self._strict)
 

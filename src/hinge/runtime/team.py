@@ -64,7 +64,7 @@ def _forget() -> None:
 
 def _team(helpers: int) -> int:
     """A block of memory with its helpers at work; it is never freed, nor is their code."""
-    from ..emit.llvm_team import HEADER, HELPER, LINE, LOCK, team_text
+    from ..emit.llvm.team import HEADER, HELPER, LINE, LOCK, team_text
 
     library = Library(object_code(team_text(), host()), host())
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))

@@ -1,0 +1,1 @@
+"""Vectors and matrices: what a scalar is does not matter here."""

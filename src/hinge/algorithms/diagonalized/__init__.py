@@ -1,0 +1,1 @@
+"""Diagonalised dynamics.  Paper D."""

@@ -1,0 +1,58 @@
+"""The mass factor: M = m mᵀ with m from the Riccati sweep.  Paper D §4, §5; math §4.
+
+P, D, G are those of `articulated.py`, and D(k) = L(k) L*(k):
+
+    m = (1 + H φ K) L        climbing from k:  F = G(k) L(k);  F ← φ(p,j) F,   m(p,k) = H(p) F  (1)
+    ℓ = m⁻¹ = L⁻¹ (1 − H ψ K)                  ℓ(k,k) = L⁻¹(k),  z = G(k)
+              climbing:  z ← φ(p,j) z,   κ = −H(p) z,   ℓ(p,k) = L⁻¹(p) κ,   z ← z + G(p) κ     (2)
+
+Every block root L(k) is upper triangular, so that m is: it is the one upper triangular matrix with
+a positive diagonal and M = m mᵀ, Cholesky's factor of M read from the tips to the base.  It has the
+zeros of M for branches.  Where a joint mimics another the sweep does not apply, and m is worked out
+from M itself.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...algebra.small import upper_root
+from ...model.mechanism import Mechanism
+from ..articulated import riccati
+from ..mass_matrix import mass_matrix
+
+__all__ = ["mass_factor", "mass_factor_inverse"]
+
+
+def mass_factor(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """m(q), the upper triangular (nv, nv) with M = m mᵀ and a positive diagonal.  O(N · depth)."""
+    if mech.has_followers:
+        return upper_root(mass_matrix(mech, q))[0]
+    H, phi = mech.H(q), mech.phi(q)
+    known = riccati(mech, H, phi)
+    blocks = {}
+    for _, k in mech.outward():
+        L, _ = upper_root(known.D[k])
+        blocks[k, k], F = L, known.G[k] @ L
+        for i, j in mech.climb(k):
+            F = phi[j] @ F
+            blocks[i, k] = H[i] @ F  # (1)
+    return mech.join_blocks(blocks)
+
+
+def mass_factor_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """ℓ(q) = m(q)⁻¹, upper triangular (nv, nv): M⁻¹ = ℓᵀ ℓ.  O(N · depth)."""
+    if mech.has_followers:
+        return upper_root(mass_matrix(mech, q))[1]
+    H, phi = mech.H(q), mech.phi(q)
+    known = riccati(mech, H, phi)
+    roots = [upper_root(D)[1] for D in known.D[1:]]
+    blocks = {}
+    for _, k in mech.outward():
+        blocks[k, k], z = roots[k - 1], known.G[k]
+        for i, j in mech.climb(k):
+            z = phi[j] @ z
+            kappa = -H[i] @ z
+            blocks[i, k] = roots[i - 1] @ kappa  # (2)
+            z = z + known.G[i] @ kappa
+    return mech.join_blocks(blocks)

@@ -1,0 +1,1 @@
+"""Linearised dynamics.  Paper L."""

@@ -1,0 +1,1 @@
+"""Driven and passive joints.  Paper U."""

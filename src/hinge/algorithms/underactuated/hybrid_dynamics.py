@@ -1,0 +1,154 @@
+"""Hybrid dynamics: some degrees of freedom are driven, the others are not.  Paper U (5.4); math §7.
+
+Of an active DoF the acceleration is given and the force is found, of a passive one the force is
+given and the acceleration is found, in any mixture, within a joint too.  Let m be 1 for active and
+0 for passive DoF and s = 1 − m.  The motion is that of inverse dynamics at q̈ = m q̈_given, and a
+change α on top of it made by the passive DoF alone (`forward_dynamics.py`):
+
+    outward   V(k), α̂(k), f̂(k)   as in `inverse_dynamics.py`, with q̈ = m q̈_given                (1)
+    inward    z(k) = Σ φ(k,c) z⁺(c) + f̂(k)                                                      (2)
+              ε(k) = s (τ_given(k) − H(k) z(k));   ν(k) = D⁻¹(k) ε(k)                           (3)
+              z⁺(k) = z(k) + G(k) ε(k)                                                          (4)
+    outward   α⁺(k) = φ*(p,k) α(p),   α(0) = 0                                                  (5)
+              δ(k) = s (ν(k) − G*(k) α⁺(k))                                                     (6)
+              α(k) = α⁺(k) + H_p*(k) δ(k)                                                       (7)
+              q̈(k) = m q̈_given(k) + δ(k)                                                        (8)
+              τ(k) = s τ_given(k) + m (H(k) (z(k) + P(k) α(k)) + armature(k) q̈_given(k))        (9)
+
+P, D, G are the articulated inertias of the passive DoF: H_p = s H, and D has a one on the diagonal
+for every active DoF, which keeps it invertible and nothing else.  So the same lines serve a split
+known in advance, whose zeros and ones fold, and one given with each sample.  All active folds to
+inverse dynamics, all passive to forward dynamics, operation by operation; beyond the last passive
+DoF inertias stay the ten numbers of rigid ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...algebra.small import solve_spd
+from ...algebra.spatial import carried_acceleration, congruence
+from ...model.mechanism import Mechanism
+from ..articulated import released
+from ..inverse_dynamics import bias_forces
+from ..mass_matrix import mass_matrix
+
+__all__ = ["HybridDynamics", "hybrid_dynamics", "hybrid_response"]
+
+
+class HybridDynamics(NamedTuple):
+    """tau, qdd: forces and accelerations of all DoF (nv,), the given ones among them."""
+
+    tau: Any
+    qdd: Any
+
+
+def hybrid_dynamics(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    qdd_active: np.ndarray,
+    tau_passive: np.ndarray,
+    active: Any,
+    f_ext: np.ndarray | None = None,
+) -> HybridDynamics:
+    """τ of the active DoF and q̈ of the passive ones, joined with what is given.  O(N).
+
+    active: names of the joints that are driven, or a mask (nv,).  qdd_active, tau_passive: (nv,);
+    entries of the other kind of DoF are not used.  f_ext: (n_bodies, 6), as in `inverse_dynamics`.
+    Where a joint mimics another, branches are tied together and the mass matrix is used instead.
+    """
+    mask = mech.driven(active)
+    if mech.has_followers:
+        bias = bias_forces(mech, q, qd, f_ext)
+        return _tied_dynamics(mech, q, np.asarray(qdd_active), np.asarray(tau_passive), mask, bias)
+    H, M, phi, H_rate = mech.H(q), mech.M, mech.phi(q), mech.H_rate(q, qd)
+    qd_, f_ext_, m = mech.rates(qd), mech.wrenches(f_ext), mech.rates(mask)
+    qdd_given, tau_given = mech.rates(qdd_active), mech.rates(tau_passive)
+    locked, held = mech.locked_beyond(mask), mech.held_before(mask)
+    P = mech.filled(lambda k: M[k] if locked[k] else M[k].matrix)
+    V, alpha_hat, z, G, nu, alpha, qdd, tau = mech.slots(8)
+    alpha_hat[0] = -mech.free_fall
+    for p, k in mech.outward():
+        W = H[k].T @ qd_[k]
+        V[k] = phi[k].T @ V[p] + W
+        own = H[k].T @ (m[k] * qdd_given[k]) + H_rate[k].T @ qd_[k]
+        alpha_hat[k] = carried_acceleration(phi[k], V[p], alpha_hat[p], W) + own
+        z[k] = M[k].force(V[k], alpha_hat[k]) - f_ext_[k]  # (1)
+    for p, k in mech.inward():
+        D, G[k], P_plus = _half_released(P[k], H[k], m[k], mech.armature[k], locked[k])
+        P[p] = P[p] + congruence(P_plus, phi[k])
+        eps = (1 - m[k]) * (tau_given[k] - H[k] @ z[k])
+        nu[k] = solve_spd(D, eps)  # (3)
+        z[p] = z[p] + phi[k] @ (z[k] + G[k] @ eps)  # (2), (4)
+    for p, k in mech.outward():
+        alpha_plus = np.zeros(6) if held[k] else phi[k].T @ alpha[p]  # (5)
+        delta = (1 - m[k]) * (nu[k] - G[k].T @ alpha_plus)  # (6)
+        alpha[k] = alpha_plus + _passive_part(H[k], m[k]).T @ delta  # (7)
+        qdd[k] = m[k] * qdd_given[k] + delta  # (8)
+        drive = H[k] @ (z[k] + P[k] @ alpha[k]) + mech.armature[k] * qdd_given[k]
+        tau[k] = (1 - m[k]) * tau_given[k] + m[k] * drive  # (9)
+    return HybridDynamics(mech.join(tau), mech.join(qdd))
+
+
+def hybrid_response(mech: Mechanism, q: np.ndarray, given: np.ndarray, active: Any) -> np.ndarray:
+    """[S_aa S_ap; −S_apᵀ S_pp] given, without velocities, gravity or forces: (nv, n).  O(N·n).
+
+    given: (nv, n), in every column accelerations of active DoF and forces of passive ones; the
+    result has the forces of the active and the accelerations of the passive ones in their places.
+    (5.4) with a = b = 0: z(k) starts from P(k) H*(k) m q̈_given(k), and (5) – (9) follow.
+    """
+    mask = mech.driven(active)
+    given = np.asarray(given)
+    if mech.has_followers:
+        m = mask[:, None]
+        tied = _tied_dynamics(mech, q, given, given, m, np.zeros((mech.nv, 1)))
+        return m * tied.tau + (1 - m) * tied.qdd
+    H, phi, m, given_ = mech.H(q), mech.phi(q), mech.rates(mask), mech.rates(given)
+    locked = mech.locked_beyond(mask)
+    P = mech.filled(lambda k: mech.M[k] if locked[k] else mech.M[k].matrix)
+    z = mech.filled(lambda k: np.zeros((6, given.shape[1])))
+    G, nu, alpha, found = mech.slots(4)
+    for p, k in mech.inward():
+        D, G[k], P_plus = _half_released(P[k], H[k], m[k], mech.armature[k], locked[k])
+        P[p] = P[p] + congruence(P_plus, phi[k])
+        z[k] = z[k] + P[k] @ (H[k].T @ (m[k][:, None] * given_[k]))
+        eps = (1 - m[k])[:, None] * (given_[k] - H[k] @ z[k])
+        nu[k] = solve_spd(D, eps)
+        z[p] = z[p] + phi[k] @ (z[k] + G[k] @ eps)
+    alpha[0] = np.zeros((6, given.shape[1]))
+    for p, k in mech.outward():
+        alpha_plus = phi[k].T @ alpha[p]
+        delta = nu[k] - G[k].T @ alpha_plus
+        moved = alpha_plus + _passive_part(H[k], m[k]).T @ delta
+        drive = H[k] @ (z[k] + P[k] @ moved) + mech.armature[k][:, None] * given_[k]
+        alpha[k] = moved + H[k].T @ (m[k][:, None] * given_[k])
+        found[k] = m[k][:, None] * drive + delta
+    return np.concatenate([np.zeros((0, given.shape[1])), *found[1:]])
+
+
+def _passive_part(H: np.ndarray, m: np.ndarray) -> np.ndarray:
+    """H_p: the rows of active DoF made zero."""
+    return (1 - m)[:, None] * H
+
+
+def _half_released(
+    P: Any, H: np.ndarray, m: np.ndarray, armature: np.ndarray, locked: bool
+) -> tuple[np.ndarray, np.ndarray, Any]:
+    """D, G, P⁺ of a joint of which the DoF with m = 0 are free, the others held."""
+    if locked:
+        return np.eye(len(m)), np.zeros((6, len(m))), P
+    return released(P, _passive_part(H, m), (1 - m) * armature + m)
+
+
+def _tied_dynamics(
+    mech: Mechanism, q: np.ndarray, qdd: Any, tau: Any, m: Any, bias: Any
+) -> HybridDynamics:
+    """The same by M(q): s M s δ = s (τ − bias − M m q̈), with ones for the active DoF."""
+    M, s = mass_matrix(mech, q), 1 - m
+    row = np.ravel(s)
+    held = M * row * row[:, None] + np.diag(1 - row)
+    qdd = m * qdd + s * solve_spd(held, s * (tau - bias - M @ (m * qdd)))
+    return HybridDynamics(s * tau + m * (M @ qdd + bias), qdd)

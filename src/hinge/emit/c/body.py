@@ -1,0 +1,207 @@
+"""The statements of C for one piece of a program.
+
+A value that is used once stands inside the expression that uses it, as long as the line stays
+short; any other has a name: s3 and c3 for the sine and cosine of the third angle, t7 for the rest.
+Parentheses keep the order of the graph, so a compiler that keeps to the standard computes the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ...graph.scalar import Node
+from ...graph.schedule import Piece
+
+__all__ = ["Body", "Entry", "Scalar"]
+
+# how tightly an expression holds together; in parentheses where it must hold more
+_TRUTH, _CHOICE, _SUM, _SIGN, _PRODUCT, _ATOM = range(6)
+# an expression longer than this is cut at its longest part
+_WIDTH = 72
+
+# each operation: its text, how tightly each argument must hold, how tightly it holds itself
+_RULES: dict[str, tuple[str, tuple[int, ...], int]] = {
+    "add": ("{} + {}", (_SUM, _PRODUCT), _SUM),
+    "sub": ("{} - {}", (_SUM, _PRODUCT), _SUM),
+    "mul": ("{} * {}", (_SIGN, _ATOM), _PRODUCT),
+    "div": ("{} / {}", (_SIGN, _ATOM), _PRODUCT),
+    "neg": ("-{}", (_ATOM,), _SIGN),
+    "sqrt": ("sqrt{f}({})", (_CHOICE,), _ATOM),
+    "sin": ("sin{f}({})", (_CHOICE,), _ATOM),
+    "cos": ("cos{f}({})", (_CHOICE,), _ATOM),
+    "abs": ("fabs{f}({})", (_CHOICE,), _ATOM),
+    "atan2": ("atan2{f}({}, {})", (_CHOICE, _CHOICE), _ATOM),
+    "min": ("{1} < {0} ? {1} : {0}", (_SUM, _SUM), _CHOICE),
+    "max": ("{1} > {0} ? {1} : {0}", (_SUM, _SUM), _CHOICE),
+    "less": ("{} < {}", (_SUM, _SUM), _TRUTH),
+    "where": ("{} ? {} : {}", (_TRUTH, _SUM, _SUM), _CHOICE),
+}
+# in math.h these are floats
+_SPECIAL = {"nan": "({})NAN", "inf": "({})INFINITY", "-inf": "-({})INFINITY"}
+_OPPOSITE = {"add": "sub", "sub": "add"}
+
+
+class Entry(NamedTuple):
+    """One number of an array that is an argument or a result."""
+
+    array: str
+    offset: int
+
+
+class Expression(NamedTuple):
+    """Text of C, and how tightly it holds together."""
+
+    text: str
+    level: int = _ATOM
+
+    def within(self, level: int) -> str:
+        """The text where an expression of that level is expected."""
+        return self.text if self.level >= level else f"({self.text})"
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """The type of every number: double or float."""
+
+    name: str
+
+    @property
+    def suffix(self) -> str:
+        """What its constants and functions end in."""
+        return "f" if self.name == "float" else ""
+
+    @property
+    def bytes(self) -> int:
+        """The size of a number in memory."""
+        return 8 if self.name == "double" else 4
+
+    def number(self, x: float) -> Expression:
+        """A constant, in as few digits as give it back exactly."""
+        with np.errstate(all="ignore"):
+            text = repr(x) if self.name == "double" else str(np.float32(x))
+        text = _SPECIAL[text].format(self.name) if text in _SPECIAL else text + self.suffix
+        return Expression(text, _SIGN if text[0] == "-" else _ATOM)
+
+    def operation(self, op: str, args: Sequence[Expression]) -> Expression:
+        """An operation on expressions; less gives a truth, which only where can take as it is."""
+        if op == "where":
+            args = [self._truth(args[0]), *map(self.plain, args[1:])]
+        else:
+            args = [self.plain(a) for a in args]
+        if op in _OPPOSITE and _SUM < args[1].level < _ATOM and args[1].text[0] == "-":
+            # x + -y is x - y to the bit
+            op, args = _OPPOSITE[op], (args[0], Expression(args[1].text[1:], _PRODUCT))
+        text, levels, level = _RULES[op]
+        inner = (a.within(least) for a, least in zip(args, levels, strict=True))
+        return Expression(text.format(*inner, f=self.suffix), level)
+
+    def plain(self, e: Expression) -> Expression:
+        """A truth as a number, 1 or 0; a number as it is."""
+        f = self.suffix
+        return Expression(f"{e.text} ? 1.0{f} : 0.0{f}", _CHOICE) if e.level == _TRUTH else e
+
+    def _truth(self, e: Expression) -> Expression:
+        if e.level == _TRUTH:
+            return e
+        return Expression(f"{e.within(_SUM)} != 0.0{self.suffix}", _TRUTH)
+
+
+class Body:
+    """The statements of a piece: `lines`, the `arrays` and whether the `workspace` they touch."""
+
+    def __init__(
+        self,
+        scalar: Scalar,
+        piece: Piece,
+        inputs: Sequence[Entry] | Mapping[int, Entry],
+        results: Mapping[int, Sequence[Entry]],
+        kept: Sequence[Node] = (),
+    ) -> None:
+        """inputs: where each argument is found; results: where the values of nodes go.
+
+        kept: what is copied after arguments were written over, and has a name therefore.
+        """
+        self.lines: list[str] = []
+        self.arrays: set[str] = set()
+        self.workspace = bool(piece.loads or piece.stores)
+        self._scalar, self._piece, self._inputs, self._results = scalar, piece, inputs, results
+        # min and max say their arguments twice
+        self._uses = Counter(
+            a.id for n in piece.nodes for a in n.args for _ in range(1 + (n.op in ("min", "max")))
+        )
+        self._uses.update([node.id for node in kept] * 2)
+        self._known = {id: Expression(_slot(i)) for id, i in piece.loads.items()}
+        # expressions that have no name yet
+        self._loose: set[int] = set()
+        self._angles: dict[int, int] = {}
+        self._names = 0
+        for node in kept:
+            if node.op == "input":
+                self._known[node.id] = self._operand(node)
+                self._name(node)
+        for node in piece.nodes:
+            self._statement(node)
+
+    def _statement(self, node: Node) -> None:
+        """Compute a node: inside its one use, into its one place, or into a name of its own."""
+        expression, uses = self._expression(node), self._uses[node.id]
+        places = [_slot(self._piece.stores[node.id])] if node.id in self._piece.stores else []
+        places += [self._place(entry) for entry in self._results.get(node.id, ())]
+        self._known[node.id] = expression
+        if uses == 1 and not places and node.op not in ("sin", "cos"):
+            self._loose.add(node.id)
+            return
+        if uses or len(places) > 1:
+            self._name(node)
+        text = self._scalar.plain(self._known[node.id]).text
+        self.lines += [f"{place} = {text};" for place in places]
+
+    def _expression(self, node: Node) -> Expression:
+        """The node in terms of what is known; too long a line gives names to its parts."""
+        while True:
+            args = list(node.args)
+            if node.op == "mul" and args[1].op == "const":
+                args.reverse()
+            expression = self._scalar.operation(node.op, [self._operand(a) for a in args])
+            loose = [a for a in args if a.id in self._loose]
+            if len(expression.text) <= _WIDTH or not loose:
+                return expression
+            self._name(max(loose, key=lambda a: len(self._known[a.id].text)))
+
+    def _name(self, node: Node) -> None:
+        """From here on the value has a name."""
+        if node.op in ("sin", "cos"):
+            number = self._angles.setdefault(node.args[0].id, len(self._angles) + 1)
+            name = f"{node.op[0]}{number}"
+        else:
+            self._names += 1
+            name = f"t{self._names}"
+        text = self._scalar.plain(self._known[node.id]).text
+        self.lines.append(f"const {self._scalar.name} {name} = {text};")
+        self._known[node.id] = Expression(name)
+        self._loose.discard(node.id)
+
+    def copy(self, node: Node, entry: Entry) -> None:
+        """A number or an argument, as it is, becomes a result."""
+        self.lines.append(f"{self._place(entry)} = {self._operand(node).text};")
+
+    def _operand(self, node: Node) -> Expression:
+        """A value that is there: a number, an argument, or what a node became."""
+        if node.op == "const":
+            return self._scalar.number(node.value)
+        if node.op == "input" and node.id not in self._known:
+            return Expression(self._place(self._inputs[node.value]))
+        return self._known[node.id]
+
+    def _place(self, entry: Entry) -> str:
+        self.arrays.add(entry.array)
+        return f"{entry.array}[{entry.offset}]"
+
+
+def _slot(index: int) -> str:
+    return f"w->v[{index}]"

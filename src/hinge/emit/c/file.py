@@ -1,0 +1,168 @@
+"""What every file of C has: a public function, its prototype, and a comment on how to call it."""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from ...errors import ArgumentError
+from ...graph.arrays import Shape
+from ...graph.loop import LoopProgram
+from ...graph.program import Program
+from .body import Entry, Scalar
+from .names import function_name, parameter_names
+
+__all__ = ["PART", "Array", "Front", "block", "wrapped"]
+
+_LINE = 100
+_NEEDS_MATH = re.compile(r"\b((sin|cos|sqrt|fabs|atan2)f?\(|INFINITY\b|NAN\b)")
+PART = """/* kept apart: joined again, the parts would take long to compile */
+#if defined(__GNUC__)
+#define PART static __attribute__((noinline)) void
+#else
+#define PART static void
+#endif"""
+
+
+class Array(NamedTuple):
+    """A parameter: an array, and whether it is written."""
+
+    name: str
+    shape: Shape
+    result: bool
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return math.prod(self.shape)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All its numbers."""
+        return [Entry(self.name, i) for i in range(self.size)]
+
+    def declared(self, scalar: str) -> str:
+        """As a parameter."""
+        return f"{scalar} *{self.name}" if self.result else f"const {scalar} *{self.name}"
+
+    def described(self) -> str:
+        """In words."""
+        kind = "result" if self.result else "argument"
+        if len(self.shape) > 1:
+            return f"{kind}, {' x '.join(map(str, self.shape))} numbers, row after row"
+        return f"{kind}, {self.size} number{'' if self.size == 1 else 's'}"
+
+
+class Front:
+    """The public function: its name, its arrays, and the file around its code."""
+
+    def __init__(
+        self,
+        program: Program | LoopProgram,
+        scalar: Scalar,
+        names: Sequence[str] | None,
+        results: Sequence[str] | None,
+        about: str,
+    ) -> None:
+        self.program, self.scalar, self.about = program, scalar, about
+        self.name = function_name(program.name)
+        self._texts = _one_each(program, "argument", "in", names, program.inputs)
+        self._texts += _one_each(program, "result", "out", results, program.outputs)
+        self.arguments: list[Array] = []
+        self.results: list[Array] = []
+
+    @property
+    def arrays(self) -> list[Array]:
+        """All parameters."""
+        return [*self.arguments, *self.results]
+
+    def settle(self, others: Iterable[str]) -> None:
+        """Name the parameters, unlike anything else that the file is about to name."""
+        valid = iter(parameter_names(self._texts, [self.name, *others]))
+        self.arguments = [Array(next(valid), s, result=False) for s in self.program.inputs]
+        self.results = [Array(next(valid), s, result=True) for s in self.program.outputs]
+
+    def file(self, kind: str, code: str, workspace: Sequence[str]) -> str:
+        """The whole file; kind: of code, in words; workspace: what the comment says of it."""
+        head = self.head("void", self.name, self.arrays)
+        include = ["#include <math.h>"] if _NEEDS_MATH.search(code) else []
+        notes = _comment([*self._notes(kind), *workspace])
+        return "\n\n".join([notes, *include, f"{head};", code]) + "\n"
+
+    def function(self, lines: Sequence[str], used: Collection[str]) -> str:
+        """The public function; used: the parameters that its lines touch."""
+        unused = [f"(void){a.name};" for a in self.arrays if a.name not in used]
+        return block(self.head("void", self.name, self.arrays), [*unused, *lines])
+
+    def head(self, kind: str, name: str, arrays: list[Array], more: Sequence[str] = ()) -> str:
+        """The declaration of a function."""
+        declared = [*(a.declared(self.scalar.name) for a in arrays), *more]
+        return wrapped(f"{kind} {name}(", declared or ["void"], ")")
+
+    def _notes(self, kind: str) -> list[str]:
+        """What the comment at the top says, line by line."""
+        ops = self.program.ops
+        width = max((len(a.name) for a in self.arrays), default=0)
+        made = [f"{a.name}[{a.size}]" for a in self.arrays if a.size]
+        call = [a.name if a.size else "0" for a in self.arrays]
+        lines = [f"{self.name}: {kind}, made by hinge.", ""]
+        lines += [*textwrap.wrap(self.about, _LINE - 4), ""] if self.about else []
+        lines += [f"  {a.name:<{width}}  {a.described()}" for a in self.arrays]
+        lines += ["", "How to call it:", ""] if self.arrays else ["How to call it:", ""]
+        lines += wrapped(f"    {self.scalar.name} ", made, ";", 8).split("\n") if made else []
+        lines += [*wrapped(f"    {self.name}(", call, ");", 8).split("\n"), ""]
+        lines += ["Nothing is allocated or kept.  A result must not overlap another array."]
+        cost = (
+            f"Operations: {ops.multiplications} multiplications, {ops.additions} additions, "
+            f"{ops.divisions} divisions, sin and cos of {ops.sincos} angles, {ops.others} others."
+        )
+        return lines + textwrap.wrap(cost, _LINE - 4)
+
+
+def _one_each(
+    program: Program | LoopProgram,
+    what: str,
+    short: str,
+    names: Sequence[str] | None,
+    shapes: Sequence[Shape],
+) -> list[str]:
+    """A name for each shape: those given, or in0, in1 …"""
+    if names is None:
+        return [f"{short}{i}" for i in range(len(shapes))]
+    if len(names) != len(shapes):
+        raise ArgumentError(
+            f"{program.name}: {len(names)} names of {what}s ({', '.join(names)}); expected "
+            f"{len(shapes)}"
+        )
+    return list(names)
+
+
+def _comment(lines: Iterable[str]) -> str:
+    # a comment inside the comment would end it
+    safe = (line.replace("*/", "* /").replace("/*", "/ *") for line in lines)
+    return "\n".join(["/*", *(f" * {line}".rstrip() for line in safe), " */"])
+
+
+def wrapped(start: str, items: Sequence[str], end: str, indent: int = 4, depth: int = 1) -> str:
+    """A list in parentheses, on as many lines as it needs, cut between items.
+
+    depth: how many braces will be around it.
+    """
+    solid = ", ".join(item.replace(" ", "\0") for item in items)
+    text = textwrap.fill(
+        start.replace(" ", "\0") + solid + end,
+        _LINE - 4 * depth,
+        subsequent_indent="\0" * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return text.replace("\0", " ")
+
+
+def block(head: str, lines: Sequence[str]) -> str:
+    """A head with lines in braces."""
+    body = "\n".join(textwrap.indent(line, "    ") for line in lines)
+    return f"{head}\n{{\n{body}\n}}" if body else f"{head}\n{{\n}}"

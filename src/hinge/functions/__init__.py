@@ -1,0 +1,1 @@
+"""Functions of arrays as kernels: compiled, differentiated, run many times."""

@@ -1,0 +1,52 @@
+"""A function of one's own as a kernel."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..runtime.kernel import Kernel
+
+__all__ = ["checked_shapes", "compile"]
+
+
+def compile(
+    fn: Callable[..., Any],
+    dtype: Any = np.float64,
+    threads: int | None = None,
+    **shapes: tuple[int, ...],
+) -> Kernel:
+    """A function of arrays, given the shape of each argument, as one fused kernel.
+
+    norm = hinge.compile(lambda x: np.sqrt(x @ x), x=(3,))
+    """
+    from ..graph.program import trace
+
+    names = list(inspect.signature(fn).parameters)
+    title = getattr(fn, "__name__", "kernel")
+    sizes = checked_shapes(f"compile {title}", names, shapes)
+    program = trace(fn, list(sizes.values()), title)
+    return Kernel(program, title, names, dtype, threads)
+
+
+def checked_shapes(
+    where: str, names: list[str], shapes: Mapping[str, Any]
+) -> dict[str, tuple[int, ...]]:
+    """The shape of each argument of a function, in their order."""
+    if sorted(names) != sorted(shapes):
+        raise ArgumentError(
+            f"{where}: it takes {', '.join(names) or 'nothing'}; give the shape of each, "
+            f"got {', '.join(shapes) or 'none'}"
+        )
+    for n, shape in shapes.items():
+        whole = isinstance(shape, tuple) and all(isinstance(k, int) and k >= 0 for k in shape)
+        if not whole:
+            raise ArgumentError(
+                f"{where}: the shape of {n} is {shape!r}; expected a tuple of whole numbers, () "
+                f"for a scalar"
+            )
+    return {n: shapes[n] for n in names}

@@ -1,0 +1,310 @@
+"""The kinds of joints: what a body may do relative to its parent (paper F, part 2; math §2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..algebra.rotation import (
+    about_axis,
+    quaternion_conjugate,
+    quaternion_exp,
+    quaternion_log,
+    quaternion_matrix,
+    quaternion_product,
+    skew,
+    translation_exp,
+    translation_log,
+)
+from ..algebra.small import atan2, cos, sin
+from ..errors import ModelError
+from .joint import Joint, Mimic, Numbers
+
+__all__ = [
+    "Cylindrical",
+    "Fixed",
+    "Free",
+    "Helical",
+    "Joint",
+    "Mimic",
+    "Planar",
+    "Prismatic",
+    "Revolute",
+    "Spherical",
+    "Translation",
+    "Universal",
+]
+
+_Z = np.array([0.0, 0.0, 1.0])
+
+
+def _angular(*axes: Any) -> np.ndarray:
+    return np.array([[*a, 0.0, 0.0, 0.0] for a in axes])
+
+
+def _linear(*axes: Any) -> np.ndarray:
+    return np.array([[0.0, 0.0, 0.0, *a] for a in axes])
+
+
+def _along(axis: Numbers, q: np.ndarray) -> np.ndarray:
+    """The vector q · axis; q: (1,)."""
+    return np.array(axis)[:, None] @ q
+
+
+def _alike(joint: Joint, stiffness: np.ndarray) -> None:
+    """Refuse a spring that turns harder about one axis: it would have no potential."""
+    if np.ptp(stiffness) > 0:
+        raise ModelError(
+            f"{joint}: turns against stiffness {stiffness.tolist()}; give one number for all axes"
+        )
+
+
+@dataclass(frozen=True)
+class Revolute(Joint):
+    """Turns about an axis: R = exp(a× q)."""
+
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    axis: Numbers = (0.0, 0.0, 1.0)
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return about_axis(np.array(self.axis), q), np.zeros(3)
+
+    def turn(self, q: np.ndarray) -> tuple[int, Any, Any] | None:
+        if sorted(self.axis) != [0.0, 0.0, 1.0]:
+            return None
+        return list(self.axis).index(1.0), cos(q[0]), sin(q[0])
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return _angular(self.axis)
+
+
+@dataclass(frozen=True)
+class Prismatic(Joint):
+    """Slides along an axis: p = a q."""
+
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    axis: Numbers = (0.0, 0.0, 1.0)
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.eye(3), _along(self.axis, q)
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return _linear(self.axis)
+
+
+@dataclass(frozen=True)
+class Helical(Joint):
+    """A screw: turns by q about an axis and slides pitch · q along it; pitch in m per rad."""
+
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    axis: Numbers = (0.0, 0.0, 1.0)
+    pitch: float = 0.0
+
+    def __post_init__(self) -> None:
+        Joint.__post_init__(self)
+        if not np.isfinite(self.pitch):
+            raise ModelError(f"{self}: pitch is {self.pitch}; give a finite number, in m per rad")
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return about_axis(np.array(self.axis), q), self.pitch * _along(self.axis, q)
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return _angular(self.axis) + self.pitch * _linear(self.axis)
+
+
+@dataclass(frozen=True)
+class Cylindrical(Joint):
+    """Turns about an axis and slides along it; q = (angle, displacement)."""
+
+    nq: ClassVar[int] = 2
+    nv: ClassVar[int] = 2
+    axis: Numbers = (0.0, 0.0, 1.0)
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return about_axis(np.array(self.axis), q[:1]), _along(self.axis, q[1:])
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return np.vstack([_angular(self.axis), _linear(self.axis)])
+
+
+class Translation(Joint):
+    """Slides in all three directions: p = q."""
+
+    nq: ClassVar[int] = 3
+    nv: ClassVar[int] = 3
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.eye(3), q
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return _linear(*np.eye(3))
+
+
+@dataclass(frozen=True)
+class Universal(Joint):
+    """Two turns in a row: R = R(axis1, q₁) R(axis2, q₂), qd = dq/dt."""
+
+    nq: ClassVar[int] = 2
+    nv: ClassVar[int] = 2
+    axis1: Numbers = (1.0, 0.0, 0.0)
+    axis2: Numbers = (0.0, 1.0, 0.0)
+
+    def __post_init__(self) -> None:
+        Joint.__post_init__(self)
+        if np.linalg.norm(np.cross(self.axis1, self.axis2)) < 1e-6:
+            raise ModelError(f"{self}: axis1 and axis2 are parallel; give two different axes")
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        R1, R2 = about_axis(np.array(self.axis1), q[:1]), about_axis(np.array(self.axis2), q[1:])
+        return R1 @ R2, np.zeros(3)
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        R2 = about_axis(np.array(self.axis2), q[1:])
+        return _angular(R2.T @ np.array(self.axis1), self.axis2)
+
+    def H_rate(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        first, _ = self.H(q)[:, :3]
+        return _angular(skew(first) @ _along(self.axis2, qd[1:]), np.zeros(3))
+
+    def H_slope(self, q: np.ndarray) -> np.ndarray:
+        first, _ = self.H(q)[:, :3]
+        still = np.zeros((2, 6))
+        return np.array([still, _angular(skew(first) @ np.array(self.axis2), np.zeros(3))])
+
+    def H_rate_slope(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        first, second = self.H(q)[:, :3]
+        slope = skew(skew(first) @ second) @ _along(self.axis2, qd[1:])
+        return np.array([np.zeros((2, 6)), _angular(slope, np.zeros(3))])
+
+
+class Spherical(Joint):
+    """A ball in a socket: q = quaternion (w, x, y, z), qd = angular velocity in body axes."""
+
+    nq: ClassVar[int] = 4
+    nv: ClassVar[int] = 3
+
+    @property
+    def commuting(self) -> bool:
+        return False
+
+    def __post_init__(self) -> None:
+        Joint.__post_init__(self)
+        _alike(self, np.atleast_1d(self.stiffness))
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return quaternion_matrix(q), np.zeros(3)
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return _angular(*np.eye(3))
+
+    def neutral(self) -> np.ndarray:
+        return np.array([1.0, 0.0, 0.0, 0.0])
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        quat = rng.normal(size=4)
+        return quat / np.linalg.norm(quat)
+
+    def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
+        return quaternion_product(q, quaternion_exp(dv))
+
+    def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+        return quaternion_log(quaternion_product(quaternion_conjugate(q0), q1))
+
+
+class Planar(Joint):
+    """Slides in the x-y plane and turns about z: q = (x, y, θ), qd = (vx, vy, ω) in body axes."""
+
+    nq: ClassVar[int] = 3
+    nv: ClassVar[int] = 3
+
+    @property
+    def commuting(self) -> bool:
+        return False
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return about_axis(_Z, q[2:]), np.array([q[0], q[1], 0])
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return np.eye(6)[[3, 4, 2]]
+
+    def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
+        R, p = self.pose(q)
+        p = p + R @ translation_exp(np.array([0, 0, dv[2]]), np.array([dv[0], dv[1], 0]))
+        return np.array([p[0], p[1], q[2] + dv[2]])
+
+    def stretch(self, q: np.ndarray) -> np.ndarray:
+        return q - np.array(self.rest)
+
+    def spring_force(self, q: np.ndarray) -> np.ndarray:
+        pull = -np.array(self.stiffness) * self.stretch(q)
+        return self.pose(q)[0].T @ pull
+
+    def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+        turn = atan2(sin(q1[2] - q0[2]), cos(q1[2] - q0[2]))
+        R, p = self.pose(q0)
+        back = translation_log(np.array([0, 0, turn]), R.T @ (self.pose(q1)[1] - p))
+        return np.array([back[0], back[1], turn])
+
+
+class Free(Joint):
+    """No joint at all: q = (position, quaternion w x y z), qd = (ω; v) in body axes."""
+
+    nq: ClassVar[int] = 7
+    nv: ClassVar[int] = 6
+
+    @property
+    def commuting(self) -> bool:
+        return False
+
+    def __post_init__(self) -> None:
+        Joint.__post_init__(self)
+        _alike(self, np.atleast_1d(self.stiffness)[:3])
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return quaternion_matrix(q[3:]), q[:3]
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return np.eye(6)
+
+    def neutral(self) -> np.ndarray:
+        return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+
+    def random(self, rng: np.random.Generator) -> np.ndarray:
+        quat = rng.normal(size=4)
+        return np.concatenate([rng.uniform(-1, 1, size=3), quat / np.linalg.norm(quat)])
+
+    def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
+        position = q[:3] + quaternion_matrix(q[3:]) @ translation_exp(dv[:3], dv[3:])
+        return np.concatenate([position, quaternion_product(q[3:], quaternion_exp(dv[:3]))])
+
+    def stretch(self, q: np.ndarray) -> np.ndarray:
+        back = quaternion_conjugate(quaternion_exp(np.array(self.rest)[:3]))
+        turn = quaternion_log(quaternion_product(back, q[3:]))
+        return np.concatenate([turn, q[:3] - np.array(self.rest)[3:]])
+
+    def spring_force(self, q: np.ndarray) -> np.ndarray:
+        pull = -np.array(self.stiffness) * self.stretch(q)
+        return np.concatenate([pull[:3], quaternion_matrix(q[3:]).T @ pull[3:]])
+
+    def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
+        turn = quaternion_log(quaternion_product(quaternion_conjugate(q0[3:]), q1[3:]))
+        step = quaternion_matrix(q0[3:]).T @ (q1[:3] - q0[:3])
+        return np.concatenate([turn, translation_log(turn, step)])
+
+
+class Fixed(Joint):
+    """No motion: a mechanism merges the body into its parent and keeps its frame."""
+
+    nq: ClassVar[int] = 0
+    nv: ClassVar[int] = 0
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return np.eye(3), np.zeros(3)
+
+    def H(self, q: np.ndarray) -> np.ndarray:
+        return np.zeros((0, 6))

@@ -1,0 +1,1 @@
+"""Robots in motion: simulation, and what it depends on."""

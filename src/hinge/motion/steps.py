@@ -1,0 +1,239 @@
+"""A robot in motion, as integrators see it: traced into a kernel, or called step by step."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import algorithms
+from ..algorithms.constraints import LoopConstraint
+from ..graph.interpret import interpret
+from ..graph.program import Program, trace
+from ..graph.scan import Scan
+from ..model.mechanism import Mechanism
+from ..model.parameters import PARAMETERS, with_parameters
+from ..robot import Robot
+from ..runtime.cache import digest
+from ..runtime.rollout import Rollout
+from ..specialize.arrays import array_shape
+from ..specialize.canonical import Lean, lean
+from .integrators import METHODS, Integrator
+
+__all__ = ["Called", "Traced", "motion_kernel", "traced_force"]
+
+Force = Callable[[Any, Any, Any], Any]
+
+
+class Traced:
+    """The system on traced scalars, from the generic algorithms."""
+
+    def __init__(
+        self,
+        mech: Mechanism,
+        force: Force,
+        f_ext: Any,
+        constraints: Sequence[LoopConstraint],
+        numbers: dict[str, Any],
+    ) -> None:
+        self.mech, self.force, self.constraints = mech, force, constraints
+        as_it_is = constraints or numbers
+        self.form = Lean.same(with_parameters(mech, **numbers)) if as_it_is else lean(mech)
+        self.f_ext = None if f_ext is None else self.form.forces(f_ext)
+
+    def total(self, t: Any, q: Any, qd: Any) -> Any:
+        """The joint forces, those of springs and losses among them."""
+        return self.force(t, q, qd) + algorithms.passive_forces(self.mech, q, qd)
+
+    def acceleration(self, t: Any, q: Any, qd: Any) -> Any:
+        """As in `System`."""
+        state = self.form.mechanism, q, qd, self.total(t, q, qd)
+        if self.constraints:
+            motion = algorithms.constrained_forward_dynamics
+            return motion(*state, self.constraints, self.f_ext).qdd
+        return algorithms.forward_dynamics(*state, self.f_ext)
+
+    def move(self, q: Any, scale: Any, u: Any) -> Any:
+        """As in `System`."""
+        return algorithms.integrate(self.mech, q, scale * u)
+
+    def rate(self, scale: Any, u: Any, v: Any) -> Any:
+        """As in `System`."""
+        return algorithms.tangent_rate(self.mech, scale * u, v)
+
+    def total_rates(self, q: Any, qd: Any) -> Any:
+        """As in `System`."""
+        return algorithms.total_rates(self.form.mechanism, q, qd)
+
+    def joint_rates(self, q: Any, nu: Any) -> Any:
+        """As in `System`."""
+        return algorithms.joint_rates(self.form.mechanism, q, nu)
+
+    def coriolis(self, q: Any, nu: Any) -> Any:
+        """As in `System`."""
+        return algorithms.diagonal_coriolis(self.form.mechanism, q, nu)
+
+    def working(self, t: Any, q: Any, qd: Any) -> Any:
+        """As in `System`."""
+        mech = self.form.mechanism
+        external = algorithms.working_forces(mech, q, self.total(t, q, qd), self.f_ext)
+        return external + algorithms.working_gravity(mech, q)
+
+
+class Called:
+    """The system on arrays of numbers, by the kernels of a robot."""
+
+    def __init__(
+        self, robot: Robot, force: Force, f_ext: Any, constraints: Sequence[LoopConstraint]
+    ) -> None:
+        self.robot, self.force, self.f_ext, self.constraints = robot, force, f_ext, constraints
+
+    def total(self, t: Any, q: Any, qd: Any) -> Any:
+        """The joint forces, those of springs and losses among them."""
+        return self.force(t, q, qd) + self.robot.passive_forces(q, qd)
+
+    def acceleration(self, t: Any, q: Any, qd: Any) -> Any:
+        """As in `System`."""
+        total = self.total(t, q, qd)
+        if self.constraints:
+            motion = self.robot.constrained_forward_dynamics
+            return motion(q, qd, total, self.constraints, self.f_ext).qdd
+        return self.robot.forward_dynamics(q, qd, total, self.f_ext)
+
+    def move(self, q: Any, scale: Any, u: Any) -> Any:
+        """As in `System`."""
+        return self.robot.integrate(q, scale * u) if scale else q
+
+    def rate(self, scale: Any, u: Any, v: Any) -> Any:
+        """As in `System`."""
+        return self.robot.tangent_rate(scale * u, v) if scale else v
+
+    def total_rates(self, q: Any, qd: Any) -> Any:
+        """As in `System`."""
+        return self.robot.total_rates(q, qd)
+
+    def joint_rates(self, q: Any, nu: Any) -> Any:
+        """As in `System`."""
+        return self.robot.joint_rates(q, nu)
+
+    def coriolis(self, q: Any, nu: Any) -> Any:
+        """As in `System`."""
+        return self.robot.diagonal_coriolis(q, nu)
+
+    def working(self, t: Any, q: Any, qd: Any) -> Any:
+        """As in `System`."""
+        total = self.total(t, q, qd)
+        return self.robot.working_forces(q, total, self.f_ext) + self.robot.working_gravity(q)
+
+
+def traced_force(robot: Robot, force: Force, batch: bool) -> Program | str:
+    """The force as a program of (t, q, qd) of one sample, or why it is none.
+
+    Whatever the function objects to in traced scalars, numbers may be fine: its own words are kept.
+    """
+    nq, nv = robot.nq, robot.nv
+    shapes = [(), (nq,), (nv,)]
+    try:
+        program, again = (trace(_listed(force), shapes, "tau") for _ in range(2))
+    except Exception as problem:
+        return f"{type(problem).__name__}: {problem}"
+    if program.digest != again.digest:
+        return "called twice with the same arguments it does not give the same: it has a memory"
+    if program.outputs != ((nv,),):
+        return f"of one sample it has shape {program.outputs[0]}; expected ({nv},)"
+    if batch and not _same_in_batch(force, program, nq, nv):
+        return "what it gives for a sample of a batch depends on the others"
+    return program
+
+
+def _listed(force: Force) -> Force:
+    """The function with an array as its result."""
+
+    def fn(t: Any, q: Any, qd: Any) -> Any:
+        result = force(t, q, qd)
+        return np.array(list(result)) if isinstance(result, tuple) else np.asarray(result)
+
+    return fn
+
+
+def _same_in_batch(force: Force, program: Program, nq: int, nv: int) -> bool:
+    """Whether the function, where it takes batches, does to each sample what it does to one."""
+    n = next(i for i in range(2, 5) if i not in (nq, nv))
+    try:
+        many = trace(_listed(force), [(), (n, nq), (n, nv)], "tau")
+    except Exception:
+        return True
+    if many.outputs != ((n, nv),):
+        return many.outputs == ((nv,),)
+    rng = np.random.default_rng(0)
+    t, q, qd = rng.normal(), rng.normal(size=(n, nq)), rng.normal(size=(n, nv))
+    (together,) = interpret(many, [np.array(t), q, qd])
+    (alone,) = interpret(program, [np.full(n, t), q, qd])
+    return np.allclose(together, alone, rtol=1e-6, atol=1e-9, equal_nan=True)
+
+
+def motion_kernel(
+    robot: Robot,
+    method: str,
+    given: Sequence[str],
+    force: Force | None,
+    program: Program | None,
+    constraints: Sequence[LoopConstraint],
+) -> Rollout:
+    """Steps of a method as one kernel, of states q, qd and the integrator's memory.
+
+    given: which of taus (an input of each step, like t), tau, f_ext and numbers of the mechanism
+    (parameters, like dt) are arguments.  force: a function that adds to the first two, of which
+    the program is what it computes.
+    """
+    mech, way = robot.mechanism, METHODS[method]
+    shapes = {"q": (mech.nq,), "qd": (mech.nv,)}
+    shapes |= {f"memory{i}": (mech.nv,) for i in range(way.memory)}
+    states = len(shapes)
+    inputs = ("t", "taus") if "taus" in given else ("t",)
+    rest = [n for n in given if n != "taus"]
+    shapes |= {n: array_shape(mech, "tau") if n == "taus" else () for n in inputs}
+    shapes |= {"dt": (), **{n: array_shape(mech, n) for n in rest}}
+    asked = (method, tuple(given), tuple(constraints), program.digest if program else "")
+
+    def make() -> Scan:
+        step = _step(mech, way, list(shapes), force, constraints)
+        stage = [(len(way.stages[0]),)] if way.stages != ((),) else []
+        traced = trace(step, [*shapes.values(), *stage], f"{method} step")
+        return Scan(traced, states, len(inputs), way.stages, (0, 1))
+
+    def new() -> Rollout:
+        key = digest(pickle.dumps(mech), "simulate", repr(asked))
+        title = f"simulate {robot.name!r}"
+        settings = {"dtype": robot.dtype, "threads": robot.threads, "key": key, "strict": True}
+        return Rollout(make, shapes, states, len(inputs), title, **settings)
+
+    return robot.keep(("simulate", *asked), new)
+
+
+def _step(
+    mech: Mechanism,
+    way: Integrator,
+    names: list[str],
+    force: Force | None,
+    constraints: Sequence[LoopConstraint],
+) -> Callable[..., tuple[Any, ...]]:
+    """One stage of a step, of arrays in the order of the names, then of the stage's numbers."""
+
+    def step(*arrays: Any) -> tuple[Any, ...]:
+        a = dict(zip(names, arrays, strict=False))
+        stage = arrays[len(names)] if len(arrays) > len(names) else ()
+        memory = tuple(a[f"memory{i}"] for i in range(way.memory))
+        held = sum(a[n] for n in ("tau", "taus") if n in a) + np.zeros(mech.nv)
+
+        def total(t: Any, q: Any, qd: Any) -> Any:
+            return held if force is None else held + np.asarray(force(t, q, qd))
+
+        numbers = {n: a[n] for n in PARAMETERS if n in a}
+        system = Traced(mech, total, a.get("f_ext"), constraints, numbers)
+        q, qd, memory = way.advance(system, a["t"], a["dt"], a["q"], a["qd"], memory, stage)
+        return q, qd, *memory
+
+    return step

@@ -1,0 +1,1 @@
+"""From a mechanism and an algorithm to a program."""

@@ -1,0 +1,42 @@
+"""The arrays that algorithms take: their names, shapes and meanings."""
+
+from __future__ import annotations
+
+from ..model.mechanism import Mechanism
+from ..model.parameters import PARAMETERS, parameter_shape
+
+__all__ = ["PER_DOF", "array_shape"]
+
+# arrays with an entry per degree of freedom, and what the entries are
+PER_DOF = {
+    "dq": "changes of q along the joints",
+    "dqd": "changes of joint velocities",
+    "dqdd": "changes of joint accelerations",
+    "dtau": "changes of joint forces",
+    "qd": "joint velocities",
+    "qdd": "joint accelerations",
+    "tau": "joint forces",
+    "dv": "joint displacements",
+    "u": "joint displacements",
+    "v": "joint velocities",
+    "nu": "total rates",
+    "eps": "working forces",
+    "active": "marks, 1 for a driven DoF and 0 for another",
+    "qd_active": "joint velocities, used where a DoF is driven",
+    "qdd_active": "joint accelerations, used where a DoF is driven",
+    "tau_passive": "joint forces, used where a DoF is not driven",
+    "momentum_passive": "joint momenta, used where a DoF is not driven",
+}
+
+
+def array_shape(mech: Mechanism, name: str) -> tuple[int, ...]:
+    """The shape of one sample of an array of that name; a name without a meaning is a scalar."""
+    if name in ("q", "q0", "q1"):
+        return (mech.nq,)
+    if name == "f_ext":
+        return (mech.n_bodies, 6)
+    if name == "points":
+        return (mech.n_bodies, 3)
+    if name in PARAMETERS:
+        return parameter_shape(mech, name)
+    return (mech.nv,) if name in PER_DOF else ()

@@ -1,0 +1,239 @@
+"""The same joint-level dynamics at less cost: canonical frames and regrouped inertias.
+
+Joint forces, accelerations and the mass matrix do not depend on where the frames of bodies are, nor
+on how inertia is shared by bodies whose relative motion cannot tell.  So each body's frame is put
+with z along its joint's axis, and x along the common normal to the next axis (Denavit and
+Hartenberg): the placement of the next joint is then Rx(α) Tx(a) … and most of its numbers are 0.
+And what is symmetric about a joint's axis is moved to the parent:
+
+    revolute about z        mass, h_z, diag(s, s, 0)        prismatic, translation    J
+    helical, cylindrical    diag(s, s, 0)                   spherical, universal      mass
+
+with s = ½(J_xx + J_yy − J_zz) (Gautier and Khalil's regrouping).  Poses, momenta and forces between
+links are not those of the original: this form is for joint-level results only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..algebra.rotation import about_axis, skew
+from ..algebra.small import cos, sin
+from ..algebra.spatial import SpatialInertia, Transform, congruence
+from ..model.joint import Joint, Numbers
+from ..model.joints import (
+    Cylindrical,
+    Helical,
+    Prismatic,
+    Revolute,
+    Spherical,
+    Translation,
+    Universal,
+)
+from ..model.mechanism import Body, Mechanism
+
+__all__ = ["Lean", "TurnedRevolute", "lean"]
+
+_AXIAL = (Revolute, Prismatic, Helical, Cylindrical)
+_Z = (0.0, 0.0, 1.0)
+_NEAR = 1e-12
+
+
+@dataclass(frozen=True)
+class TurnedRevolute(Revolute):
+    """A hinge about z whose angle is counted from `zero`: R = Rz(q + zero)."""
+
+    nq: ClassVar[int] = 1
+    nv: ClassVar[int] = 1
+    axis: Numbers = _Z
+    zero: float = 0.0
+
+    def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return about_axis(np.array(_Z), q + self.zero), np.zeros(3)
+
+    def turn(self, q: np.ndarray) -> tuple[int, Any, Any] | None:
+        return 2, cos(q[0] + self.zero), sin(q[0] + self.zero)
+
+
+@dataclass(frozen=True)
+class Lean:
+    """The cheaper mechanism, and where its bodies' frames are in the frames of the original."""
+
+    mechanism: Mechanism
+    frames: tuple[Transform, ...]
+
+    @classmethod
+    def same(cls, mech: Mechanism) -> Lean:
+        """The mechanism as it is."""
+        return cls(mech, (Transform(),) * len(mech.bodies))
+
+    def forces(self, f_ext: Any) -> np.ndarray:
+        """External forces on the original bodies, as forces on the lean ones."""
+        moved = [X.inv.transfer @ f for X, f in zip(self.frames[1:], f_ext, strict=True)]
+        return np.array(moved).reshape(-1, 6)
+
+    def points(self, points: Any) -> np.ndarray:
+        """Points of the original bodies, None for their origins, in the frames of the lean ones."""
+        given = np.zeros((len(self.frames) - 1, 3)) if points is None else points
+        moved = [X.inv @ x for X, x in zip(self.frames[1:], given, strict=True)]
+        return np.array(moved).reshape(-1, 3)
+
+
+def lean(mech: Mechanism) -> Lean:
+    """The mechanism in canonical frames with regrouped inertias."""
+    moving = [_moving_frame(b) for b in mech.bodies]
+    axial = [b for b in mech.bodies if isinstance(b.joint, _AXIAL)]
+    # of several, the first
+    next_to = {b.parent: b for b in reversed(axial)}
+    for k, body in enumerate(mech.bodies):
+        if isinstance(body.joint, _AXIAL):
+            moving[k] = moving[k] @ _along_axis(body, moving[k], next_to.get(k))
+    bodies = [mech.bodies[0]]
+    for k in range(1, len(mech.bodies)):
+        bodies.append(_canonical(mech.bodies[k], moving[mech.bodies[k].parent], moving[k]))
+    bodies = _regrouped(bodies)
+    return Lean(replace(mech, bodies=tuple(bodies), frames=mech.frames[:1]), tuple(moving))
+
+
+def _moving_frame(body: Body) -> Transform:
+    """The joint's moving frame in the body's frame, z along the axis where there is one."""
+    if not isinstance(body.joint, _AXIAL):
+        return body.offset.inv
+    return body.offset.inv @ Transform(_z_to(tuple(body.joint.axis)))
+
+
+@lru_cache
+def _z_to(axis: tuple[float, ...]) -> np.ndarray:
+    """A rotation with R z = axis."""
+    z = np.array(axis)
+    x = np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z)
+    x = x / np.linalg.norm(x)
+    return _snapped(np.column_stack([x, np.cross(z, x), z]))
+
+
+def _along_axis(body: Body, moving: Transform, child: Body | None) -> Transform:
+    """Rz(γ) Tz(s), which the body's joint does not notice, chosen for the next joint's sake."""
+    if child is not None:
+        return _to_common_normal(moving.inv @ _joint_frame(child))
+    h = moving.rotation.T @ body.inertia.spatial.h
+    return (
+        Transform(_turn_z(np.arctan2(h[1], h[0]))) if np.hypot(h[0], h[1]) > _NEAR else Transform()
+    )
+
+
+def _joint_frame(body: Body) -> Transform:
+    """The joint's frame on the parent, z along the axis where there is one."""
+    if not isinstance(body.joint, _AXIAL):
+        return body.placement
+    return body.placement @ Transform(_z_to(tuple(body.joint.axis)))
+
+
+def _to_common_normal(X: Transform) -> Transform:
+    """Rz(γ) Tz(s) that puts x on the common normal of z and the z axis of X."""
+    p, d = X.translation, X.rotation[:, 2]
+    n = np.array([-d[1], d[0], 0.0])
+    if np.hypot(n[0], n[1]) > 1e-9:
+        # n · (p × d)
+        s = skew(n) @ p @ d / (n @ n)
+        # of nearly parallel axes the common normal is far away: going there would cost digits
+        near = abs(s) <= 10 * np.linalg.norm(p)
+        return Transform(_turn_z(np.arctan2(n[1], n[0])), (0.0, 0.0, s if near else 0.0))
+    if np.hypot(p[0], p[1]) > 1e-9:
+        return Transform(_turn_z(np.arctan2(p[1], p[0])), (0.0, 0.0, p[2]))
+    return Transform()
+
+
+def _turn_z(angle: float) -> np.ndarray:
+    return _snapped(about_axis(np.array(_Z), np.array([angle])))
+
+
+def _canonical(body: Body, parent: Transform, own: Transform) -> Body:
+    """The body in its own moving frame, its joint placed in the parent's."""
+    inertia = congruence(body.inertia.spatial, own.inv.transfer)
+    start = parent.inv @ body.placement
+    joint = body.joint
+    if not isinstance(joint, _AXIAL):
+        return replace(body, placement=_clean(start), offset=Transform(), inertia=inertia)
+    # at q = 0 the moving frame is on the joint's frame
+    X = start @ body.offset @ own
+    if not isinstance(joint, Revolute):
+        joint = replace(joint, axis=_Z)
+        return replace(body, placement=_clean(X), offset=Transform(), inertia=inertia, joint=joint)
+    R, zero = _split_turn(X.rotation)
+    joint = TurnedRevolute(**_data(joint), zero=zero) if zero else replace(joint, axis=_Z)
+    placement = _clean(Transform(R, X.translation))
+    return replace(body, placement=placement, offset=Transform(), inertia=inertia, joint=joint)
+
+
+def _split_turn(R: np.ndarray) -> tuple[np.ndarray, float]:
+    """R = Rz(a) Rx(b) Rz(zero): the first two together, and the angle of the last."""
+    sine = np.hypot(R[0, 2], R[1, 2])
+    a = np.arctan2(R[0, 2], -R[1, 2]) if sine > _NEAR else 0.0
+    if a > 0.5 * np.pi + _NEAR or a < -0.5 * np.pi - _NEAR:
+        a, sine = a - np.copysign(np.pi, a), -sine
+    b = np.arctan2(sine, R[2, 2])
+    first = _turn_z(a) @ _snapped(about_axis(np.array([1.0, 0.0, 0.0]), np.array([b])))
+    rest = first.T @ R
+    zero = float(np.arctan2(rest[1, 0], rest[0, 0]))
+    quarter = np.round(zero / (0.5 * np.pi)) * 0.5 * np.pi
+    # quarter turns only permute and flip: they stay in the placement
+    return (R, 0.0) if abs(zero - quarter) < _NEAR else (first, zero)
+
+
+def _data(joint: Joint) -> dict[str, Any]:
+    return {f.name: getattr(joint, f.name) for f in fields(Joint)}
+
+
+def _regrouped(bodies: list[Body]) -> list[Body]:
+    """What the joint cannot tell from a part of the parent moves to the parent; ground swallows."""
+    out = list(bodies)
+    for k in range(len(out) - 1, 0, -1):
+        M = out[k].inertia.spatial
+        moved = _indifferent(out[k].joint, M)
+        out[k] = replace(out[k], inertia=_tidy(_minus(M, moved), M))
+        p = out[k].parent
+        if p:
+            felt = congruence(moved, out[k].placement.transfer)
+            out[p] = replace(out[p], inertia=out[p].inertia.spatial + felt)
+    return out
+
+
+def _indifferent(joint: Joint, M: SpatialInertia) -> SpatialInertia:
+    """The part of an inertia that moves with the parent as well as with the body."""
+    s = 0.5 * (M.J[0, 0] + M.J[1, 1] - M.J[2, 2])
+    none, ring = np.zeros(3), np.diag([s, s, 0.0])
+    if isinstance(joint, Revolute):
+        return SpatialInertia(M.mass, np.array([0.0, 0.0, M.h[2]]), ring)
+    if isinstance(joint, (Prismatic, Translation)):
+        return SpatialInertia(0.0, none, M.J)
+    if isinstance(joint, (Helical, Cylindrical)):
+        return SpatialInertia(0.0, none, ring)
+    if isinstance(joint, (Spherical, Universal)):
+        return SpatialInertia(M.mass, none, np.zeros((3, 3)))
+    return SpatialInertia.zero()
+
+
+def _minus(A: SpatialInertia, B: SpatialInertia) -> SpatialInertia:
+    return SpatialInertia(A.mass - B.mass, A.h - B.h, A.J - B.J)
+
+
+def _tidy(M: SpatialInertia, before: SpatialInertia) -> SpatialInertia:
+    """What is rounding dust beside the numbers it was made from, made zero."""
+    J = np.where(np.abs(M.J) < 1e-15 * np.abs(before.J).max(initial=0.0), 0.0, M.J)
+    h = np.where(np.abs(M.h) < 1e-15 * np.abs(before.h).max(initial=0.0), 0.0, M.h)
+    return SpatialInertia(M.mass, h, J)
+
+
+def _clean(X: Transform) -> Transform:
+    p = np.where(np.abs(X.translation) < _NEAR, 0.0, X.translation)
+    return Transform(_snapped(X.rotation), p)
+
+
+def _snapped(R: np.ndarray) -> np.ndarray:
+    """R with the entries that are 0, ±½, ±1 but for rounding made exactly that."""
+    near = np.round(2 * R) / 2
+    return np.where(np.abs(R - near) < _NEAR, near, R)

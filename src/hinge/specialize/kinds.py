@@ -1,0 +1,101 @@
+"""Kinds of bodies: those that a loop can treat alike, and the numbers in which they differ.
+
+Bodies are of one kind if their joints are of one kind and equally driven.  The numbers of a body
+are its placement (12) and inertia (10) as in `parameters.py`, the zero of a hinge (1), the pose of
+the original body in the lean one (12), and the armature of its joint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..algebra.spatial import Transform
+from ..model.joint import Joint
+from ..model.joints import Revolute
+from ..model.mechanism import Body, Mechanism
+from ..model.parameters import inertia_numbers, inertia_of, pose_numbers, pose_of
+from .canonical import Lean, TurnedRevolute
+
+__all__ = ["ARMATURE", "ORIGINAL", "Kind", "find_kinds"]
+
+# where in the numbers of a body the pose of the original begins, and where the armature
+ORIGINAL, ARMATURE = 23, 35
+
+
+class Kind:
+    """Bodies of one kind, and a row of the table with the numbers of each.
+
+    example: the first of them; v: where it has its rates; held: whether no DoF before any of them
+    is passive.
+    """
+
+    def __init__(self, example: Body, v: slice, held: bool) -> None:
+        self.example, self.v, self.held = example, v, held
+        self.table: list[tuple[float, ...]] = []
+
+    @cached_property
+    def common(self) -> list[float | None]:
+        """The numbers in which no two of them differ, None for the others."""
+        columns = (set(column) for column in zip(*self.table, strict=True))
+        return [column.pop() if len(column) == 1 else None for column in columns]
+
+    def body(self, numbers: Sequence[Any]) -> Body:
+        """A body of this kind with other numbers, as many as come before the original's pose."""
+        joint = self.example.joint
+        if isinstance(joint, TurnedRevolute):
+            joint = replace(joint, zero=numbers[22])
+        placement, inertia = pose_of(numbers[:12]), inertia_of(numbers[12:22])
+        return replace(self.example, placement=placement, inertia=inertia, joint=joint)
+
+
+def find_kinds(form: Lean, active: Sequence[bool] | None) -> tuple[list[Kind], dict[int, int]]:
+    """The kinds of bodies of a lean mechanism, and the number of the kind of each body.
+
+    active: which DoF are driven; None if that comes with the samples.
+    """
+    mech = form.mechanism
+    kinds: dict[Any, tuple[int, Kind]] = {}
+    kind_of = {}
+    for k, (driven, held) in enumerate(_marks(mech, active)[1:], 1):
+        body = mech.bodies[k]
+        shape = TurnedRevolute if _is_hinge(body.joint) else repr(_geometry(body.joint))
+        key = (shape, driven, held)
+        if key not in kinds:
+            example = replace(body, joint=_geometry(body.joint))
+            kinds[key] = len(kinds), Kind(example, mech.v_slice(body.joint_name), held)
+        kind_of[k], kind = kinds[key]
+        kind.table.append(_numbers(body, form.frames[k].inv))
+    return [kind for _, kind in kinds.values()], kind_of
+
+
+def _marks(mech: Mechanism, active: Sequence[bool] | None) -> list[tuple[tuple[float, ...], bool]]:
+    """Which DoF of each body are driven, and whether all before it are; nothing if not told."""
+    if active is None:
+        return [((), False)] * len(mech.bodies)
+    mask = np.array(active, dtype=float)
+    return [(tuple(m), h) for m, h in zip(mech.rates(mask), mech.held_before(mask), strict=True)]
+
+
+def _is_hinge(joint: Joint) -> bool:
+    return isinstance(joint, Revolute) and joint.axis == (0.0, 0.0, 1.0)
+
+
+def _geometry(joint: Joint) -> Joint:
+    """The joint without its limits and losses; every hinge as one that is counted from a zero."""
+    plain = {n: 0.0 for n in ("armature", "stiffness", "rest", "damping", "friction")}
+    endless = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
+    if _is_hinge(joint):
+        return TurnedRevolute(zero=getattr(joint, "zero", 0.0))
+    return replace(joint, **plain, **endless)
+
+
+def _numbers(body: Body, original: Transform) -> tuple[float, ...]:
+    zero = getattr(body.joint, "zero", 0.0)
+    own = (*pose_numbers(body.placement), *inertia_numbers(body.inertia.spatial), zero)
+    values = (*own, *pose_numbers(original), *np.array(body.joint.armature))
+    return tuple(float(x) for x in values)

@@ -1,0 +1,129 @@
+"""Registers: a machine with few of them does what it is told and gets the right numbers."""
+
+import numpy as np
+import pytest
+
+from hinge import algorithms
+from hinge.graph.interpret import interpret
+from hinge.graph.program import trace
+from hinge.graph.registers import step_plan
+from hinge.graph.rewrite import EVALUATE
+from hinge.graph.schedule import ordered
+from mechanisms import EPS, ROBOTS, random_state
+
+
+@pytest.fixture(scope="module")
+def program():
+    mech = ROBOTS["quadruped"].mechanism
+    return trace(
+        lambda q, qd, qdd: algorithms.inverse_dynamics(mech, q, qd, qdd),
+        [(mech.nq,), (mech.nv,), (mech.nv,)],
+    )
+
+
+class Machine:
+    """Executes a plan with registers, a workspace and results; counts what is kept and moved."""
+
+    def __init__(self, program, plan, inputs, workspace=()):
+        self.wanted, self.plan, self.inputs = {v.id for v in program.values}, plan, inputs
+        self.workspace = [*workspace, *[np.nan] * (plan.slots - len(workspace))]
+        self.results, self.held = {}, {}
+        self.stores = self.fetches = self.most = 0
+        for piece in plan.pieces:
+            for node, gone in piece:
+                self.step(node, gone)
+            assert not self.held, "something is held from one piece to the next"
+
+    def step(self, node, gone):
+        self.held[node.id] = EVALUATE[node.op](*map(self.value, node.args))
+        if node.id in self.plan.slot:
+            self.stores += 1
+            self.workspace[self.plan.slot[node.id]] = self.held[node.id]
+        if node.id in self.wanted:
+            self.results[node.id] = self.held[node.id]
+        for id in gone:
+            self.held.pop(id, None)
+        if node.op != "mul":  # a product may be one operation with the sum that follows
+            self.most = max(self.most, len(self.held))
+
+    def value(self, node):
+        if node.op == "const":
+            return node.value
+        if node.id not in self.held:
+            self.fetches += 1
+            self.held[node.id] = self.fetched(node)
+        return self.held[node.id]
+
+    def fetched(self, node):
+        if node.op == "input":
+            return self.inputs[node.value]
+        if node.id in self.plan.slot:
+            return self.workspace[self.plan.slot[node.id]]
+        return self.results[node.id]
+
+
+def planned(program, registers, size=10**6):
+    wanted = {v.id for v in program.values}
+    return step_plan(ordered(program.values), wanted, {}, 0, registers, size)
+
+
+def run(program, registers, size=10**6):
+    s = random_state(ROBOTS["quadruped"], 1)
+    plan = planned(program, registers, size)
+    machine = Machine(program, plan, np.concatenate([s.q, s.qd, s.qdd]))
+    (expected,) = interpret(program, [s.q, s.qd, s.qdd])
+    results = np.array([machine.results[v.id] for v in program.values])
+    np.testing.assert_allclose(results, expected, rtol=0, atol=100 * EPS * np.abs(expected).max())
+    return machine
+
+
+@pytest.mark.parametrize("registers", [1, 2, 5, 14, 30, 10**4])
+@pytest.mark.parametrize("size", [1, 7, 300, 10**6])
+def test_a_machine_with_so_many_registers_gets_the_right_numbers(program, registers, size):
+    machine = run(program, registers, size)
+    # what the last operation made may be on its way to memory
+    assert machine.most <= registers + 1
+
+
+def test_more_registers_mean_less_to_store_and_to_fetch(program):
+    machines = [run(program, n) for n in (4, 8, 16, 32, 10**4)]
+    for few, many in zip(machines, machines[1:], strict=False):
+        assert few.stores > many.stores and few.fetches > many.fetches
+    everything = {n.id for n in program.nodes if n.op == "input"}
+    assert machines[-1].stores == 0 and machines[-1].fetches == len(everything)
+
+
+def test_the_value_that_is_needed_last_leaves():
+    """x0 is needed at the end only: it goes, and comes back."""
+    program = trace(lambda x: x[0] * x[1] * x[1] * x[2] * x[2] * x[0], [(3,)])
+    machine = Machine(program, planned(program, 2), [2.0, 3.0, 5.0])
+    assert list(machine.results.values()) == [4 * 9 * 25]
+    assert machine.stores == 0 and machine.fetches == 4
+
+
+def test_a_product_stands_before_the_sum_it_becomes_one_with():
+    program = trace(lambda x: [x[0] * x[1], x[2] * x[3] + x[4] * x[0] + x[1] * x[2]], [(5,)])
+    (piece,) = planned(program, 30).pieces
+    assert [step.node.op for step in piece] == ["mul", "mul", "mul", "add", "mul", "add"]
+    # the first is a result of its own, the third stays a product
+    assert [len(step.gone) > 0 for step in piece][2:] == [False, True, False, True]
+
+
+def test_slots_are_used_again(program):
+    plan = planned(program, 14)
+    assert plan.slots < 0.7 * len(plan.slot)
+    assert max(plan.slot.values()) < plan.slots
+
+
+def test_what_is_ready_is_fetched_where_it_is():
+    program = trace(lambda x: np.sin(x[0]) * x[1] + x[0], [(2,)])
+    ready = {n.id: 3 for n in program.nodes if n.op == "sin"}
+    wanted = {v.id for v in program.values}
+    plan = step_plan(ordered(program.values, ready), wanted, ready, 4, 8, 100)
+    assert plan.slots == 4 and plan.slot == ready
+    workspace = [0.0, 0.0, 0.0, 0.25]
+    assert list(Machine(program, plan, [1.0, 2.0], workspace).results.values()) == [1.5]
+
+
+def test_nothing_to_compute_is_no_piece():
+    assert planned(trace(lambda x: (x, 1.0), [(2,)]), 8).pieces == []
