@@ -71,8 +71,9 @@ def test_other_dtypes_are_refused():
 def used():
     """A robot whose calls go straight to machine code."""
     robot, s = Robot(ARM.mechanism), STATE
-    robot.inverse_dynamics(s.q, s.qd, s.qdd), robot.mass_matrix(s.q)
-    robot.forward_dynamics(s.q, s.qd, s.qdd)
+    for _ in range(2):
+        robot.inverse_dynamics(s.q, s.qd, s.qdd), robot.mass_matrix(s.q)
+        robot.forward_dynamics(s.q, s.qd, s.qdd)
     assert type(robot.inverse_dynamics) is type(len)
     return robot
 
@@ -107,7 +108,7 @@ def test_errors_are_those_of_the_first_call(used):
         used.mass_matrix(np.array([0, np.nan, 0]))
     with pytest.raises(ArgumentError, match=r"qdd\[0\] is inf"):
         used.rnea(s.q, s.qd, np.array([np.inf, 0, 0]))
-    with pytest.raises(TypeError, match="missing 1 required positional argument: 'qdd'"):
+    with pytest.raises(ArgumentError, match="qdd is missing, or None; it takes q, qd, qdd, f_ext"):
         used.inverse_dynamics(s.q, s.qd)
     with pytest.raises(SingularError, match="the result is not finite"):
         used.inverse_dynamics(s.q, np.full(3, 1e200), s.qdd)

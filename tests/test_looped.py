@@ -239,7 +239,7 @@ def test_matrices_of_a_bush_are_unrolled():
     assert robot.kernel("mass_matrix", "q").ops.multiplications < 70
     d = robot.inverse_dynamics_derivatives(q, zero, zero)
     assert_close(d.dqdd, robot.mass_matrix(q), 0.0)
-    assert "generalized_momentum" not in {key[0] for key in robot._kernels}
+    assert "generalized_momentum" not in {key[0] for key in robot._kept}
 
 
 def test_a_long_mechanism_without_mass_has_no_inverse():

@@ -146,11 +146,14 @@ def test_numbers_that_are_refused():
     robot = hinge.Robot(mech, parameters=("inertia",))
     with pytest.raises(ArgumentError, match=r"inertia has shape \(3, 9\); expected .* the inertia"):
         robot.mass_matrix(np.zeros(3), inertia=np.zeros((3, 9)))
-    with pytest.raises(TypeError, match="gravity"):
+    with pytest.raises(ArgumentError, match="gravity is folded into this robot's kernels; to give"):
         robot.mass_matrix(np.zeros(3), gravity=np.zeros(3))
     heavy = parameters(mech)["inertia"]
     with pytest.raises(ArgumentError, match="inverse_kinematics of 'arm3' takes no inertia: it is"):
         robot.inverse_kinematics("tool", robot.frame_pose(np.ones(3), "tool"), inertia=heavy)
+    for call in (robot.curvature, robot.mass_matrix_second_sensitivity, robot.is_flat):
+        with pytest.raises(ArgumentError, match="takes no inertia: it is not compiled"):
+            call(np.zeros(3), inertia=heavy)
 
 
 @pytest.mark.parametrize("method", ["rk4", "implicit_midpoint"])

@@ -1,12 +1,9 @@
 """The front door: batches, checked arguments, conventions."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 
 import hinge
-import hinge.algorithms as alg
 from hinge import ArgumentError, LoopConstraint, Robot, SingularError, zoo
 from mechanisms import EPS, ROBOTS, assert_close, random_state
 
@@ -207,37 +204,3 @@ def test_repr_and_names():
     assert QUADRUPED.v_slice("trunk_free") == slice(0, 6)
     assert ARM.frame_names == ("world", "link1", "link2", "link3", "tool")
     assert abs(ARM.total_mass - 4.0 * (1 + 0.8 + 0.64)) < 10 * EPS
-
-
-class Energies(NamedTuple):
-    """Both energies."""
-
-    kinetic: np.ndarray
-    potential: np.ndarray
-
-
-class Probe(Robot):
-    """A robot with a call of two results."""
-
-    def energies(self, q, qd):
-        """Both energies, as one kernel."""
-        return self._call("energies", wrap=Energies, q=q, qd=qd)
-
-
-def test_named_results_come_straight_from_machine_code(monkeypatch):
-    def energies(mech, q, qd):
-        return alg.kinetic_energy(mech, q, qd), alg.potential_energy(mech, q)
-
-    monkeypatch.setattr(alg, "energies", energies, raising=False)
-    monkeypatch.setattr(alg, "__all__", [*alg.__all__, "energies"])
-    robot, s = Probe(ARM.mechanism), random_state(ARM, 0)
-    first = robot.energies(s.q, s.qd)
-    assert "energies" in robot.__dict__
-    batch = robot.energies(s.q[None], s.qd[None])
-    assert batch.kinetic.shape == batch.potential.shape == (1,)
-    for got in (first, robot.energies(s.q, s.qd), Energies(*(x[0] for x in batch))):
-        assert type(got) is type(batch) is Energies
-        assert_close(got.kinetic, ARM.kinetic_energy(s.q, s.qd), 10 * EPS)
-        assert_close(got.potential, ARM.potential_energy(s.q), 10 * EPS)
-    with pytest.raises(ArgumentError, match="qd has shape"):
-        robot.energies(s.q, s.qd[:1])

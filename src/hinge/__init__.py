@@ -7,6 +7,7 @@ from .algebra.spatial import Inertia, Transform
 from .errors import (
     ArgumentError,
     HingeError,
+    ImmutableError,
     ModelError,
     ModelWarning,
     SingularError,
@@ -42,6 +43,7 @@ __all__ = [
     "Free",
     "Helical",
     "HingeError",
+    "ImmutableError",
     "Inertia",
     "InverseKinematics",
     "Joint",

@@ -5,6 +5,7 @@ from __future__ import annotations
 __all__ = [
     "ArgumentError",
     "HingeError",
+    "ImmutableError",
     "ModelError",
     "ModelWarning",
     "SingularError",
@@ -22,6 +23,10 @@ class ModelError(HingeError, ValueError):
 
 class ArgumentError(HingeError, ValueError):
     """An argument of a call does not fit the robot or the function."""
+
+
+class ImmutableError(HingeError, AttributeError):
+    """Something was set that is fixed once it is made, and would have been ignored."""
 
 
 class ModelWarning(UserWarning):

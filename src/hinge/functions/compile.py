@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -14,12 +14,16 @@ from ..runtime.kernel import Kernel
 __all__ = ["checked_shapes", "compile"]
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
 def compile(
-    fn: Callable[..., Any],
+    fn: Callable[P, R],
     dtype: Any = np.float64,
     threads: int | None = None,
     **shapes: tuple[int, ...],
-) -> Kernel:
+) -> Kernel[P, R]:
     """A function of arrays, given the shape of each argument, as one fused kernel.
 
     norm = hinge.compile(lambda x: np.sqrt(x @ x), x=(3,))

@@ -111,7 +111,7 @@ def simulate(
     check_robot("simulate", robot)
     for name in numbers:
         check_choice(f"simulate {robot.name!r}", "an argument", name, PARAMETERS)
-    robot = robot.opened(numbers) if numbers else robot
+    robot = robot._with_numbers(numbers) if numbers else robot
     acting = {"f_ext": f_ext, **numbers}
     held = as_constraints(f"simulate {robot.name!r}", constraints)
     run = _Run(robot, q, qd, tau, taus, acting, held, duration, dt, method, every)
@@ -157,7 +157,7 @@ class _Run:
         start = {"q": q, "qd": np.zeros(robot.nv) if qd is None else qd}
         start |= {} if tau is None or callable(tau) else {"tau": tau}
         start |= {n: x for n, x in acting.items() if x is not None}
-        self.given = self._together([robot.argument(n, x) for n, x in start.items()], series)
+        self.given = self._together([robot._argument(n, x) for n, x in start.items()], series)
         self.lead = self.given["q"].shape[:-1]
         self.function = tau if callable(tau) else None
         self.program: Program | None = None
@@ -166,7 +166,7 @@ class _Run:
         """The forces of each step, if there are any."""
         if taus is None:
             return None
-        whole = self.robot.argument("tau", taus)._replace(name="taus")
+        whole = self.robot._argument("tau", taus)._replace(name="taus")
         series = broadcast(self.where, [whole])["taus"]
         if series.ndim < 2 or not len(series):
             raise ArgumentError(
@@ -201,7 +201,7 @@ class _Run:
         """The arguments, broadcast; the forces of each step along with those of the first."""
         if series is None:
             return broadcast(self.where, arguments)
-        first = self.robot.argument("tau", series[0])._replace(name="taus")
+        first = self.robot._argument("tau", series[0])._replace(name="taus")
         found = broadcast(self.where, [*arguments, first])
         bad = np.argwhere(~np.isfinite(series))
         if found["q"].ndim == 1 and len(bad):
@@ -292,7 +292,7 @@ class _Run:
                 f"{self.where}: tau has kept symbols from the attempt to trace it; a law with a "
                 f"memory of its own needs compiled=False"
             )
-        pair = [self.robot.argument("tau", value), self.robot.argument("qd", qd)]
+        pair = [self.robot._argument("tau", value), self.robot._argument("qd", qd)]
         total = broadcast(self.where, pair)["tau"]
         if total.shape != qd.shape:
             raise ArgumentError(

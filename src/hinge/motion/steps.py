@@ -210,7 +210,7 @@ def motion_kernel(
         settings = {"dtype": robot.dtype, "threads": robot.threads, "key": key, "strict": True}
         return Rollout(make, shapes, states, len(inputs), title, **settings)
 
-    return robot.keep(("simulate", *asked), new)
+    return robot._keep(("simulate", *asked), new)
 
 
 def _step(

@@ -140,7 +140,7 @@ class TrajectorySensitivity:
         return found
 
     def _cost(self, name: str, value: ArrayLike) -> np.ndarray:
-        x = broadcast(self._where, [self.robot.argument(name, value)])[name]
+        x = broadcast(self._where, [self.robot._argument(name, value)])[name]
         wanted = self.qd.shape
         if x.shape != wanted:
             raise ArgumentError(
@@ -225,7 +225,7 @@ class TrajectorySensitivity:
             scan = Scan(program, states, inputs, recorded=tuple(range(len(program.outputs))))
             return Rollout(scan, shapes, states, inputs, title, robot.dtype, robot.threads)
 
-        return robot.keep((title, self.method, tuple(shapes)), make)
+        return robot._keep((title, self.method, tuple(shapes)), make)
 
 
 def trajectory_sensitivity(
@@ -250,7 +250,7 @@ def trajectory_sensitivity(
     for name in numbers:
         check_choice(where, "numbers", name, PARAMETERS)
     step = check_number(where, "dt", dt, above=0)
-    forces = broadcast(where, [robot.argument("tau", taus)._replace(name="taus")])["taus"]
+    forces = broadcast(where, [robot._argument("tau", taus)._replace(name="taus")])["taus"]
     motion = simulate(robot, q, qd, None, None, step, method, f_ext, taus=forces)
     own = {n: x for n, x in parameters(robot.mechanism).items() if n in numbers}
     return TrajectorySensitivity(robot, motion.q, motion.qd, forces, step, method, f_ext, own)

@@ -10,16 +10,17 @@ code is there in a second, whatever N.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..model.mechanism import Mechanism
-from ..runtime.call import broadcast, refuse_infinite
+from ..runtime.call import Argument, broadcast, refuse_infinite
 from ..runtime.kernel import result_arrays
 from ..specialize.programs import is_long
-from .front import Front
+
+if TYPE_CHECKING:
+    from .front import Front
 
 __all__ = ["as_results", "by_columns", "derivatives_by_columns", "too_large"]
 
@@ -36,7 +37,7 @@ def too_large(robot: Front, matrices: int = 1, across: bool = False) -> bool:
     mech = robot.mechanism
     if not is_long(mech):
         return False
-    blocks = robot.keep(("blocks", across), lambda: _blocks(mech, across))
+    blocks = robot._keep(("blocks", across), lambda: _blocks(mech, across))
     return matrices * blocks > _MOST_BLOCKS
 
 
@@ -48,38 +49,44 @@ def _blocks(mech: Mechanism, across: bool) -> int:
 
 
 def by_columns(
-    robot: Front, name: str, q: ArrayLike, out: np.ndarray | None, steps: Sequence[tuple[str, str]]
+    robot: Front, where: str, given: Sequence[Argument], out: Any, steps: Sequence[tuple[str, str]]
 ) -> np.ndarray:
     """The symmetric matrix (…, nv, nv) that takes a vector through the steps.
 
-    steps: algorithms of q and of an array, and the names of that array.
+    given: q and perhaps numbers of the mechanism.  steps: algorithms of those and of an array, and
+    the names of that array.
     """
-    where = f"{name} of {robot.name!r}"
-    at = broadcast(where, [robot.argument("q", q)])["q"]
-    columns = np.eye(robot.nv)
+    at, columns = _before_columns(where, given), np.eye(robot.nv)
     for algorithm, array in steps:
-        columns = robot.apply(algorithm, {}, q=at[..., None, :], **{array: columns})
+        columns = robot._ask(algorithm, {}, **{**at, array: columns})
     return as_results(robot, where, [_symmetric(columns)], out)[0]
 
 
 def derivatives_by_columns(
-    robot: Front, name: str, static: dict[str, Any] | None, arrays: Mapping[str, Any], out: Any
+    robot: Front,
+    name: str,
+    where: str,
+    static: Mapping[str, Any],
+    given: Sequence[Argument],
+    out: Any,
 ) -> list[np.ndarray]:
     """The derivatives along the first three arrays, each (…, nv, nv), the last one symmetric.
 
     name: that of the derivatives, whose products with vectors are called jvp instead.
     """
-    where, nv = f"{name} of {robot.name!r}", robot.nv
-    given = [robot.argument(n, x) for n, x in arrays.items() if x is not None]
-    values = broadcast(where, given)
-    lead = values["q"].shape[:-1]
-    at = {a.name: values[a.name].reshape(*lead, 1, *a.shape) for a in given}
+    nv, at = robot.nv, _before_columns(where, given)
     units = np.eye(3 * nv).reshape(3 * nv, 3, nv)
-    along = {f"d{n}": units[:, i] for i, n in enumerate(list(arrays)[:3])}
-    columns = robot.apply(name.replace("derivatives", "jvp"), static or {}, **at, **along)
-    parts = np.moveaxis(columns.reshape(*lead, 3, nv, nv), -3, 0)
+    along = {f"d{a.name}": units[:, i] for i, a in enumerate(given[:3])}
+    columns = robot._ask(name.replace("derivatives", "jvp"), static, **{**at, **along})
+    parts = np.moveaxis(columns.reshape(*columns.shape[:-2], 3, nv, nv), -3, 0)
     first, second, third = np.swapaxes(parts, -1, -2)
     return as_results(robot, where, [first, second, _symmetric(third)], out)
+
+
+def _before_columns(where: str, given: Sequence[Argument]) -> dict[str, np.ndarray]:
+    """The arguments with one more leading dimension, for the columns."""
+    values = broadcast(where, given)
+    return {a.name: np.expand_dims(values[a.name], -1 - len(a.shape)) for a in given}
 
 
 def _symmetric(x: np.ndarray) -> np.ndarray:

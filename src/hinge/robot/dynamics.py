@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .columns import by_columns, too_large
+from ..algorithms.constraints import ConstrainedMotion, LoopConstraint
 from .front import Front
-
-if TYPE_CHECKING:
-    from ..algorithms.constraints import ConstrainedMotion, LoopConstraint
+from .method import Numbers, compiled
 
 __all__ = ["Dynamics"]
 
@@ -20,6 +18,7 @@ __all__ = ["Dynamics"]
 class Dynamics(Front):
     """What moves a robot."""
 
+    @compiled()
     def inverse_dynamics(
         self,
         q: ArrayLike,
@@ -27,10 +26,12 @@ class Dynamics(Front):
         qdd: ArrayLike,
         f_ext: ArrayLike | None = None,
         out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
     ) -> np.ndarray:
         """τ = M q̈ + C(q, q̇) + g(q) − Σ Jᵀ f_ext: (…, nv)."""
-        return self._call("inverse_dynamics", q=q, qd=qd, qdd=qdd, f_ext=f_ext, out=out)
+        ...
 
+    @compiled()
     def forward_dynamics(
         self,
         q: ArrayLike,
@@ -38,41 +39,56 @@ class Dynamics(Front):
         tau: ArrayLike,
         f_ext: ArrayLike | None = None,
         out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
     ) -> np.ndarray:
         """q̈ = M⁻¹(τ − C(q, q̇) − g(q) + Σ Jᵀ f_ext): (…, nv)."""
-        return self._call("forward_dynamics", q=q, qd=qd, tau=tau, f_ext=f_ext, out=out)
+        ...
 
-    def mass_matrix(self, q: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+    @compiled()
+    def mass_matrix(
+        self, q: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
         """M(q): (…, nv, nv)."""
-        if too_large(self):
-            return by_columns(self, "mass_matrix", q, out, [("generalized_momentum", "qd")])
-        return self._call("mass_matrix", q=q, out=out)
+        ...
 
-    def mass_matrix_inverse(self, q: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+    @compiled()
+    def mass_matrix_inverse(
+        self, q: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
         """M(q)⁻¹, without forming M: (…, nv, nv)."""
-        if too_large(self, across=True):
-            steps = [("working_forces", "tau"), ("joint_rates", "nu")]
-            return by_columns(self, "mass_matrix_inverse", q, out, steps)
-        return self._call("mass_matrix_inverse", q=q, out=out)
+        ...
 
+    @compiled()
     def bias_forces(
         self,
         q: ArrayLike,
         qd: ArrayLike,
         f_ext: ArrayLike | None = None,
         out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
     ) -> np.ndarray:
         """C(q, q̇) + g(q) − Σ Jᵀ f_ext: (…, nv)."""
-        return self._call("bias_forces", q=q, qd=qd, f_ext=f_ext, out=out)
+        ...
 
-    def gravity_forces(self, q: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+    @compiled()
+    def gravity_forces(
+        self, q: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
         """g(q), the joint forces that hold the robot still: (…, nv)."""
-        return self._call("gravity_forces", q=q, out=out)
+        ...
 
-    def passive_forces(self, q: ArrayLike, qd: ArrayLike) -> np.ndarray:
+    @compiled()
+    def passive_forces(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
+    ) -> np.ndarray:
         """−stiffness (q ⊟ rest) − damping q̇ − friction sign(q̇) of the joints: (…, nv)."""
-        return self._call("passive_forces", q=q, qd=qd)
+        ...
 
+    @compiled(ConstrainedMotion)
     def constrained_forward_dynamics(
         self,
         q: ArrayLike,
@@ -80,13 +96,11 @@ class Dynamics(Front):
         tau: ArrayLike,
         constraints: Sequence[LoopConstraint],
         f_ext: ArrayLike | None = None,
+        out: Sequence[np.ndarray] | None = None,
+        **numbers: Unpack[Numbers],
     ) -> ConstrainedMotion:
         """q̈ (…, nv) and constraint forces λ (…, rows): M q̈ − Kᵀλ = τ − bias, K q̈ = k."""
-        from ..algorithms.constraints import ConstrainedMotion, as_constraints
-
-        name = "constrained_forward_dynamics"
-        static = {"constraints": as_constraints(f"{name} of {self.name!r}", constraints)}
-        return ConstrainedMotion(*self._call(name, static, q=q, qd=qd, tau=tau, f_ext=f_ext))
+        ...
 
     rnea = inverse_dynamics
     aba = forward_dynamics

@@ -5,23 +5,28 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import algorithms
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ImmutableError
 from ..functions.compile import compile
 from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS
-from ..runtime.call import Argument, evaluate
+from ..runtime.call import Argument, no_check
 from ..runtime.check import check_choice
 from ..runtime.kernel import Kernel
-from ..specialize.arrays import PER_DOF, array_shape
+from ..specialize.arrays import array_shape, meaning
+from .answers import Answer, answer_of
 from .kernels import robot_kernel
+from .method import Numbers, compiled
 
 __all__ = ["Algorithms", "Front"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Algorithms:
@@ -62,25 +67,71 @@ class Front:
                 f"Robot needs a Mechanism, got {type(mechanism).__name__}; "
                 f"build one with MechanismBuilder, or use hinge.load for a file"
             )
+        where = f"Robot of {mechanism.name!r}"
         if threads is not None and (not isinstance(threads, (int, np.integer)) or threads < 1):
             raise ArgumentError(
-                f"Robot of {mechanism.name!r}: threads is {threads!r}; expected a whole number "
-                f"above 0, or None for all cores"
+                f"{where}: threads is {threads!r}; expected a whole number above 0, or None for "
+                f"all cores"
             )
-        self.mechanism, self.dtype, self.threads = mechanism, np.dtype(dtype), threads
-        self.alg = Algorithms(mechanism)
-        self.parameters = (parameters,) if isinstance(parameters, str) else tuple(parameters)
-        for name in self.parameters:
-            check_choice(f"Robot of {mechanism.name!r}", "a parameter", name, PARAMETERS)
-        self._kernels: dict[Any, Any] = {}
-        self._numbers: dict[str, Any] = {}
-        self.asked = False
-        if self.parameters:
-            from .opened import open_methods
+        names = (parameters,) if isinstance(parameters, str) else tuple(parameters)
+        for name in names:
+            check_choice(where, "a parameter", name, PARAMETERS)
+        self._mechanism, self._dtype, self._threads = mechanism, np.dtype(dtype), threads
+        self._parameters, self._numbers = names, {}
+        self._start()
 
-            open_methods(self)
+    def _start(self) -> None:
+        """Nothing made and nothing learned yet."""
+        self._alg = Algorithms(self._mechanism)
+        self._kept: dict[Any, Any] = {}
+        self._doors: dict[Any, Any] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = {"_alg", "_kept", "_doors"}
+        doors = {n for n in self.__dict__ if not n.startswith("_") and n in dir(type(self))}
+        return {n: x for n, x in self.__dict__.items() if n not in made | doors}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._start()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            is_ours = type(self).__module__.startswith("hinge.")
+            if is_ours or hasattr(type(self), name) or hasattr(self._mechanism, name):
+                raise ImmutableError(
+                    f"robot {self.name!r}: {name} cannot be set: kernels are compiled for it as it "
+                    f"is; make another one (hinge.edit changes mechanisms, hinge.Robot takes "
+                    f"dtype, threads and parameters), or a subclass with attributes of its own"
+                )
+        object.__setattr__(self, name, value)
 
     # what it is
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """Its bodies, joints and frames."""
+        return self._mechanism
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The kind of numbers that it computes with."""
+        return self._dtype
+
+    @property
+    def threads(self) -> int | None:
+        """How many threads share a batch, None for all cores."""
+        return self._threads
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The numbers of the mechanism that calls may give as keywords."""
+        return self._parameters
+
+    @property
+    def alg(self) -> Algorithms:
+        """The plain algorithms with the mechanism bound: they run on any scalar."""
+        return self._alg
 
     @property
     def name(self) -> str:
@@ -146,17 +197,30 @@ class Front:
         """A random configuration within the joint limits: (nq,); rng: a generator or a seed."""
         return algorithms.random_configuration(self.mechanism, np.random.default_rng(rng))
 
-    def integrate(self, q: ArrayLike, dv: ArrayLike) -> np.ndarray:
+    @compiled()
+    def integrate(
+        self, q: ArrayLike, dv: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
         """q ⊞ dv: q after moving with velocity dv for a unit of time, (…, nq)."""
-        return self._call("integrate", q=q, dv=dv)
+        ...
 
-    def difference(self, q0: ArrayLike, q1: ArrayLike) -> np.ndarray:
+    @compiled()
+    def difference(
+        self,
+        q0: ArrayLike,
+        q1: ArrayLike,
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
+    ) -> np.ndarray:
         """q1 ⊟ q0: the velocity that leads from q0 to q1 in a unit of time, (…, nv)."""
-        return self._call("difference", q0=q0, q1=q1)
+        ...
 
-    def tangent_rate(self, u: ArrayLike, v: ArrayLike) -> np.ndarray:
+    @compiled()
+    def tangent_rate(
+        self, u: ArrayLike, v: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
         """The rate of u at which q ⊞ u moves with velocity v, to O(u⁴): (…, nv)."""
-        return self._call("tangent_rate", u=u, v=v)
+        ...
 
     # calling
 
@@ -165,24 +229,23 @@ class Front:
 
         `robot.kernel("inverse_dynamics", "q", "qd", "qdd")`
         """
-        asked = (name, arrays, tuple(sorted(static.items())))
-        try:
-            hash(asked)
-        except TypeError:
-            told = ", ".join(f"{n} is {x!r}" for n, x in static.items())
-            raise ArgumentError(
-                f"{name} of {self.name!r}: {told}; expected names and numbers, or tuples of them"
-            ) from None
+        asked = (name, arrays, self._settings(name, static))
         make = partial(robot_kernel, self.mechanism, *asked, self.dtype, self.threads)
-        return self.keep(asked, make)
+        return self._keep(asked, make)
 
-    def keep(self, asked: Any, make: Callable[[], Any]) -> Any:
-        """What was made for this robot when the same was asked before, or is made now."""
-        if asked not in self._kernels:
-            self._kernels[asked] = make()
-        return self._kernels[asked]
+    @overload
+    def compile(self, fn: Callable[P, R], **shapes: tuple[int, ...]) -> Kernel[P, R]:
+        """A function."""
+        ...
 
-    def compile(self, fn: Callable[..., Any] | None = None, **shapes: tuple[int, ...]) -> Any:
+    @overload
+    def compile(
+        self, fn: None = None, **shapes: tuple[int, ...]
+    ) -> Callable[[Callable[P, R]], Kernel[P, R]]:
+        """A decorator."""
+        ...
+
+    def compile(self, fn: Any = None, **shapes: tuple[int, ...]) -> Any:
         """A function of traced arrays as one fused kernel; also as a decorator.
 
         Arguments called like an array of this robot's methods (q, qd, tau, f_ext, dq, u, v, nu, …)
@@ -212,75 +275,67 @@ class Front:
         own = {n: array_shape(self.mechanism, n) for n in inspect.signature(fn).parameters}
         return rollout(fn, state, inputs, self.dtype, self.threads, **{**own, **shapes})
 
-    def apply(self, name: str, static: dict[str, Any], **arrays: Any) -> Any:
-        """The named algorithm on arrays, checked, for functions built on robots."""
-        return self._call(name, static, **arrays)
+    # for functions that are built on robots
 
-    def _call(
-        self,
-        name: str,
-        static: dict[str, Any] | None = None,
-        wrap: Callable[..., Any] | None = None,
-        single: bool = True,
-        **arrays: Any,
-    ) -> Any:
-        """The named algorithm on the arrays that are not None.
+    def _with_numbers(self, numbers: Mapping[str, Any]) -> Self:
+        """This robot with other numbers of the mechanism in all calls that take arrays.
 
-        wrap: joins several results.  single: whether later calls with one sample may go straight
-        to machine code, as batches do.
-        """
-        self.asked, out = True, arrays.pop("out", None)
-        arrays.update(self._numbers)
-        given = [self.argument(k, v) for k, v in arrays.items() if v is not None]
-        names = [a.name for a in given]
-        kernel = self.kernel(name, *names, **(static or {}))
-        result = evaluate(f"{name} of {self.name!r}", kernel, given, out)
-        if static is None and name not in self.__dict__ and not self._numbers:
-            self._shorten(name, names, kernel, tuple if wrap is None else wrap, single)
-        return result if wrap is None else wrap(*result)
-
-    def _shorten(
-        self, name: str, names: list[str], kernel: Kernel, form: Callable[..., Any], single: bool
-    ) -> None:
-        """Let calls go straight to machine code, which comes back here if need be."""
-        method = getattr(type(self), name, None)
-        if method is None or not isinstance(form, type) or not issubclass(form, tuple):
-            return
-        parameters = list(inspect.signature(method).parameters.values())[1:]
-        if names == [p.name for p in parameters if p.default is p.empty]:
-            fast = kernel.fast(method.__get__(self), form, single)
-            aliases = [n for n in dir(type(self)) if getattr(type(self), n) is method]
-            self.__dict__.update(dict.fromkeys(aliases, fast))
-
-    def __reduce__(self) -> Any:
-        return type(self), (self.mechanism, self.dtype, self.threads, self.parameters)
-
-    def opened(self, numbers: Mapping[str, Any]) -> Any:
-        """This robot with other numbers in all calls that take arrays, for functions on robots.
-
-        numbers: some of gravity, inertia, placement, with any leading shape.  `asked` tells
-        afterwards whether there were such calls.
+        numbers: some of gravity, inertia, placement, with any leading shape.
         """
         other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        for name in [n for n in other.__dict__ if n in dir(type(self))]:
-            del other.__dict__[name]
-        other.__dict__.update(parameters=(), asked=False, _numbers=dict(numbers))
+        other.__setstate__({**self.__getstate__(), "_numbers": dict(numbers)})
+        other._kept = self._kept
         return other
 
-    def argument(self, name: str, value: Any) -> Argument:
-        """What this robot expects of an array of that name, for functions built on robots."""
-        shape = array_shape(self.mechanism, name)
-        if name in ("q", "q0", "q1"):
-            meaning = f"nq = {self.nq} coordinates"
-            return Argument(name, value, shape, meaning, self._check_quaternions)
-        if name == "f_ext":
-            return Argument(name, value, shape, f"a force (moment; force) on {shape[0]} bodies")
-        if name == "points":
-            return Argument(name, value, shape, f"a point of each of {shape[0]} bodies")
-        if name in PARAMETERS:
-            return Argument(name, value, shape, f"the {name} of the mechanism")
-        return Argument(name, value, shape, f"nv = {self.nv} {PER_DOF[name]}")
+    def _keep(self, asked: Any, make: Callable[[], Any]) -> Any:
+        """What was made for this robot when the same was asked before, or is made now."""
+        if asked not in self._kept:
+            self._kept[asked] = make()
+        return self._kept[asked]
+
+    def _ask(self, name: str, static: Mapping[str, Any], form: type = tuple, **arrays: Any) -> Any:
+        """The named algorithm on the arrays that are not None, checked."""
+        out = arrays.pop("out", None)
+        given = {n: x for n, x in {**arrays, **self._numbers}.items() if x is not None}
+        answer = self._answer(name, tuple(given), dict(static), tuple)
+        return answer(f"{name} of {self.name!r}", self._arguments(given), out)
+
+    def _answer(
+        self, name: str, arrays: tuple[str, ...], static: dict[str, Any], form: type
+    ) -> Answer:
+        """What answers calls of an algorithm."""
+        asked = ("answer", name, arrays, self._settings(name, static))
+        return self._keep(asked, lambda: answer_of(self, name, arrays, static, form))
+
+    def _settings(self, name: str, static: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Settings as a key."""
+        asked = tuple(sorted(static.items()))
+        try:
+            hash(asked)
+        except TypeError:
+            told = ", ".join(f"{n} is {x!r}" for n, x in static.items())
+            raise ArgumentError(
+                f"{name} of {self.name!r}: {told}; expected names and numbers, or tuples of them"
+            ) from None
+        return asked
+
+    def _arguments(self, given: Mapping[str, Any]) -> list[Argument]:
+        """Arrays with what this robot expects of them."""
+        return [self._argument(n, x) for n, x in given.items()]
+
+    def _refuse(self, where: str, numbers: Mapping[str, Any]) -> None:
+        """Calls that are not compiled take no numbers of the mechanism."""
+        if numbers:
+            raise ArgumentError(
+                f"{where} takes no {' or '.join(numbers)}: it is not compiled; use a robot of "
+                f"hinge.model.parameters.with_parameters(robot.mechanism, …)"
+            )
+
+    def _argument(self, name: str, value: Any) -> Argument:
+        """An array with what this robot expects of it."""
+        check = self._check_quaternions if name in ("q", "q0", "q1") else no_check
+        shape, holds = self._keep(("array", name), partial(_described, self.mechanism, name))
+        return Argument(name, value, shape, holds, check)
 
     def _check_quaternions(self, q: np.ndarray) -> str:
         for body in self.mechanism.bodies[1:]:
@@ -292,3 +347,7 @@ class Front:
                     )
                     return f"{where}, is zero; give (1, 0, 0, 0) for no rotation"
         return ""
+
+
+def _described(mech: Mechanism, name: str) -> tuple[tuple[int, ...], str]:
+    return array_shape(mech, name), meaning(mech, name)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
 from ..runtime.call import broadcast, refuse_infinite
-from ..runtime.check import check_choice, check_number
+from ..runtime.check import check_number
 from .front import Front
+from .method import Numbers, compiled
 
 if TYPE_CHECKING:
     from ..algorithms.diagonalized.geometry import Flatness
@@ -23,35 +24,50 @@ _SAMPLES = 4
 class Geometry(Front):
     """How the mass matrix changes with the configuration, and what that means."""
 
-    def mass_matrix_sensitivity(self, q: ArrayLike, out: np.ndarray | None = None) -> np.ndarray:
+    @compiled()
+    def mass_matrix_sensitivity(
+        self, q: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
         """∂M/∂q, the direction last, along joint tangents: (…, nv, nv, nv)."""
-        return self._call("mass_matrix_sensitivity", q=q, out=out)
+        ...
 
-    def mass_matrix_second_sensitivity(self, q: ArrayLike) -> np.ndarray:
+    def mass_matrix_second_sensitivity(
+        self, q: ArrayLike, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
         """∂²M/∂q∂q, the directions last: (…, nv, nv, nv, nv); by plain sweeps, like `curvature`."""
-        return self._each("mass_matrix_second_sensitivity", q)
+        return self._each("mass_matrix_second_sensitivity", q, numbers)
 
-    def christoffel(self, q: ArrayLike, kind: Literal[1, 2] = 1) -> np.ndarray:
+    @compiled()
+    def christoffel(
+        self,
+        q: ArrayLike,
+        kind: Literal[1, 2] = 1,
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
+    ) -> np.ndarray:
         """[ij,k] as [i, j, k], or of kind 2 {l;ij} as [l, i, j]: (…, nv, nv, nv)."""
-        where = f"christoffel of {self.name!r}"
-        return self._call("christoffel", {"kind": check_choice(where, "kind", kind, (1, 2))}, q=q)
+        ...
 
-    def curvature(self, q: ArrayLike) -> np.ndarray:
+    def curvature(self, q: ArrayLike, **numbers: Unpack[Numbers]) -> np.ndarray:
         """The Riemann tensor R_hijk of the mass metric: (…, nv, nv, nv, nv).
 
         Its nv⁴ entries make a kernel that takes long to compile: each sample is run by the plain
         sweeps.  For many samples of one robot, `robot.kernel("curvature", "q")` is that kernel.
         """
-        return self._each("curvature", q)
+        return self._each("curvature", q, numbers)
 
-    def mass_factor_curl(self, q: ArrayLike) -> np.ndarray:
+    @compiled()
+    def mass_factor_curl(
+        self, q: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
         """∂_i m_jk − ∂_j m_ik as [i, j, k]: zero where total rates are integrable."""
-        return self._call("mass_factor_curl", q=q)
+        ...
 
-    def _each(self, name: str, q: ArrayLike) -> np.ndarray:
+    def _each(self, name: str, q: ArrayLike, numbers: Numbers) -> np.ndarray:
         """The generic algorithm on one sample after the other."""
         where = f"{name} of {self.name!r}"
-        samples = broadcast(where, [self.argument("q", q)])["q"]
+        self._refuse(where, numbers)
+        samples = broadcast(where, [self._argument("q", q)])["q"]
         lead = samples.shape[:-1]
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             found = [getattr(self.alg, name)(samples[i]) for i in np.ndindex(lead)]
@@ -64,16 +80,18 @@ class Geometry(Front):
         q: ArrayLike | None = None,
         tolerance: float = 1e-9,
         rng: np.random.Generator | int | None = 0,
+        **numbers: Unpack[Numbers],
     ) -> Flatness:
         """Whether coordinates exist in which the mass matrix is the identity; print it to be told.
 
         q: (…, nq), where to look; a few random configurations if there is none.
         """
         where = f"is_flat of {self.name!r}"
+        self._refuse(where, numbers)
         if q is None:
             rng = np.random.default_rng(rng)
             q = np.array([self.random_configuration(rng) for _ in range(_SAMPLES)])
-        samples = broadcast(where, [self.argument("q", q)])["q"]
+        samples = broadcast(where, [self._argument("q", q)])["q"]
         finite = np.isfinite(samples).all(axis=-1)
         if not finite.size or not finite.all():
             raise ArgumentError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from ..runtime.call import single
 from ..runtime.check import check_choice, check_number, check_pose, check_whole
 from .front import Front
+from .method import Numbers, compiled
 
 if TYPE_CHECKING:
     from ..algorithms.inverse_kinematics import InverseKinematics, Task
@@ -21,24 +22,46 @@ __all__ = ["Kinematics"]
 class Kinematics(Front):
     """How a robot moves, and the energy and momentum it then has."""
 
-    def poses(self, q: ArrayLike) -> np.ndarray:
+    @compiled()
+    def poses(
+        self, q: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
         """X_WB of every body: (…, n_bodies, 4, 4)."""
-        return self._call("poses", q=q)
+        ...
 
-    def frame_pose(self, q: ArrayLike, frame: str) -> np.ndarray:
+    @compiled()
+    def frame_pose(
+        self, q: ArrayLike, frame: str, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
         """X_WF of a frame: (…, 4, 4)."""
-        return self._call("frame_pose", {"frame": frame}, q=q)
+        ...
 
-    def jacobian(self, q: ArrayLike, frame: str, reference: Reference = "aligned") -> np.ndarray:
+    @compiled()
+    def jacobian(
+        self,
+        q: ArrayLike,
+        frame: str,
+        reference: Reference = "aligned",
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
+    ) -> np.ndarray:
         """J with J q̇ = (ω; v) of a frame: (…, 6, nv)."""
-        return self._call("jacobian", {"frame": frame, "reference": reference}, q=q)
+        ...
 
+    @compiled()
     def frame_velocity(
-        self, q: ArrayLike, qd: ArrayLike, frame: str, reference: Reference = "aligned"
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        frame: str,
+        reference: Reference = "aligned",
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
     ) -> np.ndarray:
         """The velocity (ω; v) of a frame: (…, 6)."""
-        return self._call("frame_velocity", {"frame": frame, "reference": reference}, q=q, qd=qd)
+        ...
 
+    @compiled()
     def frame_acceleration(
         self,
         q: ArrayLike,
@@ -46,17 +69,24 @@ class Kinematics(Front):
         qdd: ArrayLike,
         frame: str,
         reference: Reference = "aligned",
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
     ) -> np.ndarray:
         """J q̈ + J̇ q̇, the rate of `frame_velocity` in the same reference: (…, 6)."""
-        static = {"frame": frame, "reference": reference}
-        return self._call("frame_acceleration", static, q=q, qd=qd, qdd=qdd)
+        ...
 
+    @compiled()
     def velocity_product_acceleration(
-        self, q: ArrayLike, qd: ArrayLike, frame: str, reference: Reference = "aligned"
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        frame: str,
+        reference: Reference = "aligned",
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
     ) -> np.ndarray:
         """J̇ q̇, the acceleration of a frame at q̈ = 0: (…, 6)."""
-        static = {"frame": frame, "reference": reference}
-        return self._call("velocity_product_acceleration", static, q=q, qd=qd)
+        ...
 
     def inverse_kinematics(
         self,
@@ -68,6 +98,7 @@ class Kinematics(Front):
         max_iterations: int = 200,
         restarts: int = 20,
         rng: np.random.Generator | int | None = 0,
+        **numbers: Unpack[Numbers],
     ) -> InverseKinematics:
         """A configuration within the limits that brings a frame to the target pose (4, 4).
 
@@ -75,7 +106,8 @@ class Kinematics(Front):
         "reached", "unreachable", "singular" or "unfinished".
         """
         where = f"inverse_kinematics of {self.name!r}"
-        start = self.argument("q0", self.neutral() if q0 is None else q0)
+        self._refuse(where, numbers)
+        start = self._argument("q0", self.neutral() if q0 is None else q0)
         return self.alg.inverse_kinematics(
             **single(where, [start]),
             frame=frame,
@@ -89,28 +121,49 @@ class Kinematics(Front):
 
     # energy and momentum
 
-    def center_of_mass(self, q: ArrayLike) -> np.ndarray:
+    @compiled()
+    def center_of_mass(
+        self, q: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
         """The centre of mass in the world: (…, 3)."""
-        return self._call("center_of_mass", q=q)
+        ...
 
+    @compiled()
     def momentum(
-        self, q: ArrayLike, qd: ArrayLike, about: Literal["com", "world"] = "com"
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        about: Literal["com", "world"] = "com",
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
     ) -> np.ndarray:
         """The momentum (angular; linear) in world axes: (…, 6); about: "com" or "world"."""
-        return self._call("momentum", {"about": about}, q=q, qd=qd)
+        ...
 
-    def generalized_momentum(self, q: ArrayLike, qd: ArrayLike) -> np.ndarray:
+    @compiled()
+    def generalized_momentum(
+        self, q: ArrayLike, qd: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
         """M(q) q̇, armature included, without forming M: (…, nv)."""
-        return self._call("generalized_momentum", q=q, qd=qd)
+        ...
 
-    def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> np.ndarray:
+    @compiled()
+    def kinetic_energy(
+        self, q: ArrayLike, qd: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
         """½ q̇ᵀ M(q) q̇, armature included: (…)."""
-        return self._call("kinetic_energy", q=q, qd=qd)
+        ...
 
-    def potential_energy(self, q: ArrayLike) -> np.ndarray:
+    @compiled()
+    def potential_energy(
+        self, q: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
         """−Σ m g·c: (…)."""
-        return self._call("potential_energy", q=q)
+        ...
 
-    def spring_energy(self, q: ArrayLike) -> np.ndarray:
+    @compiled()
+    def spring_energy(
+        self, q: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
         """½ Σ stiffness (q ⊟ rest)² of the springs of joints: (…)."""
-        return self._call("spring_energy", q=q)
+        ...

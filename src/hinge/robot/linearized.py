@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..algebra.linalg import expm
-from ..algorithms.linearized.loads import LOADS, Load
-from ..errors import ArgumentError, SingularError
-from ..runtime.call import broadcast, evaluate
-from ..runtime.check import check_choice, check_number
-from .columns import as_results, derivatives_by_columns, too_large
+from ..algorithms.linearized.forward import ForwardDynamicsDerivatives
+from ..algorithms.linearized.inverse import InverseDynamicsDerivatives
+from ..errors import SingularError
+from ..runtime.call import broadcast
+from ..runtime.check import check_number
 from .front import Front
-from .second_order import (
-    ForwardDynamicsSecondDerivatives,
-    InverseDynamicsSecondDerivatives,
-    second_order_kernel,
-)
+from .method import Numbers, compiled
+from .second_order import ForwardDynamicsSecondDerivatives, InverseDynamicsSecondDerivatives
 
 if TYPE_CHECKING:
-    from ..algorithms.linearized.forward import ForwardDynamicsDerivatives, Method
-    from ..algorithms.linearized.inverse import InverseDynamicsDerivatives
+    from ..algorithms.linearized.forward import Method
+    from ..algorithms.linearized.loads import Load
 
 __all__ = ["LinearModel", "Linearized"]
-
-# DoF from which the straight-line code of ∂q̈ outgrows the instruction caches, so that one state is
-# cheaper by way of M⁻¹; more bodies come by columns, from Algorithm 5, which is more exact there
-_BY_PARTS = range(30, 49)
-_METHODS = ("articulated", "conventional")
 
 
 class LinearModel(NamedTuple):
@@ -55,6 +46,7 @@ class Linearized(Front):
         load: Load = "body",
         order: Literal[1] = 1,
         out: Sequence[np.ndarray] | None = None,
+        **numbers: Unpack[Numbers],
     ) -> InverseDynamicsDerivatives:
         """The first derivatives."""
         ...
@@ -69,10 +61,12 @@ class Linearized(Front):
         *,
         order: Literal[2],
         out: Sequence[np.ndarray] | None = None,
+        **numbers: Unpack[Numbers],
     ) -> InverseDynamicsSecondDerivatives:
         """The second derivatives."""
         ...
 
+    @compiled(InverseDynamicsDerivatives)
     def inverse_dynamics_derivatives(
         self,
         q: ArrayLike,
@@ -83,6 +77,7 @@ class Linearized(Front):
         load: Load = "body",
         order: Literal[1, 2] = 1,
         out: Sequence[np.ndarray] | None = None,
+        **numbers: Unpack[Numbers],
     ) -> InverseDynamicsDerivatives | InverseDynamicsSecondDerivatives:
         """∂τ/∂q, ∂τ/∂q̇, ∂τ/∂q̈ = M as `.dq .dqd .dqdd`, each (…, nv, nv).
 
@@ -92,18 +87,9 @@ class Linearized(Front):
         order: 2 for the second derivatives `.dq_dq .dq_dqd .dqd_dqd .dq_dqdd` instead.
         out: arrays for the results, in their order.
         """
-        from ..algorithms.linearized.inverse import InverseDynamicsDerivatives
+        ...
 
-        name, static = "inverse_dynamics_derivatives", self._load(load)
-        if self._second(name, order, load):
-            given = {"q": q, "qd": qd, "qdd": qdd, "f_ext": f_ext}
-            return InverseDynamicsSecondDerivatives(*self._call_second(name, out, **given))
-        arrays: dict[str, Any] = {"q": q, "qd": qd, "qdd": qdd, "f_ext": f_ext, "points": points}
-        if too_large(self, matrices=3):
-            parts = derivatives_by_columns(self, name, static, arrays, out)
-            return InverseDynamicsDerivatives(*parts)
-        return self._call(name, static, InverseDynamicsDerivatives, **arrays, out=out)
-
+    @compiled()
     def inverse_dynamics_jvp(
         self,
         q: ArrayLike,
@@ -115,14 +101,14 @@ class Linearized(Front):
         f_ext: ArrayLike | None = None,
         points: ArrayLike | None = None,
         load: Load = "body",
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
     ) -> np.ndarray:
         """δτ = ∂τ/∂q dq + ∂τ/∂q̇ dqd + M dqdd, without the matrices: (…, nv).
 
         load, points: as in `inverse_dynamics_derivatives`.
         """
-        arrays: dict[str, Any] = {"q": q, "qd": qd, "qdd": qdd, "dq": dq, "dqd": dqd, "dqdd": dqdd}
-        extra: dict[str, Any] = {"f_ext": f_ext, "points": points}
-        return self._call("inverse_dynamics_jvp", self._load(load), **arrays, **extra)
+        ...
 
     @overload
     def forward_dynamics_derivatives(
@@ -136,6 +122,7 @@ class Linearized(Front):
         method: Method | None = None,
         order: Literal[1] = 1,
         out: Sequence[np.ndarray] | None = None,
+        **numbers: Unpack[Numbers],
     ) -> ForwardDynamicsDerivatives:
         """The first derivatives."""
         ...
@@ -150,10 +137,12 @@ class Linearized(Front):
         *,
         order: Literal[2],
         out: Sequence[np.ndarray] | None = None,
+        **numbers: Unpack[Numbers],
     ) -> ForwardDynamicsSecondDerivatives:
         """The second derivatives."""
         ...
 
+    @compiled(ForwardDynamicsDerivatives)
     def forward_dynamics_derivatives(
         self,
         q: ArrayLike,
@@ -165,6 +154,7 @@ class Linearized(Front):
         method: Method | None = None,
         order: Literal[1, 2] = 1,
         out: Sequence[np.ndarray] | None = None,
+        **numbers: Unpack[Numbers],
     ) -> ForwardDynamicsDerivatives | ForwardDynamicsSecondDerivatives:
         """∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ = M⁻¹ as `.dq .dqd .dtau`, each (…, nv, nv).
 
@@ -173,40 +163,9 @@ class Linearized(Front):
         order: 2 for the second derivatives `.dq_dq .dq_dqd .dqd_dqd .dq_dtau` instead.
         out: arrays for the results, in their order.
         """
-        from ..algorithms.linearized.forward import ForwardDynamicsDerivatives
+        ...
 
-        name, static = "forward_dynamics_derivatives", self._way(load, method)
-        if self._second(name, order, load):
-            given = {"q": q, "qd": qd, "tau": tau, "f_ext": f_ext}
-            return ForwardDynamicsSecondDerivatives(*self._call_second(name, out, **given))
-        arrays: dict[str, Any] = {"q": q, "qd": qd, "tau": tau, "f_ext": f_ext, "points": points}
-        if too_large(self, matrices=3, across=True) and method != "conventional":
-            parts = derivatives_by_columns(self, name, static, arrays, out)
-            return ForwardDynamicsDerivatives(*parts)
-        large = self.nv in _BY_PARTS
-        if large and method is None and _one_sample(q, qd, tau, f_ext, points):
-            return self._by_parts(q, qd, tau, f_ext, points, load, out)
-        form = ForwardDynamicsDerivatives
-        return self._call(name, static, form, single=not large, **arrays, out=out)
-
-    def _by_parts(
-        self, q: Any, qd: Any, tau: Any, f_ext: Any, points: Any, load: Load, out: Any
-    ) -> ForwardDynamicsDerivatives:
-        """The same for one sample of a large robot, from three kernels and two matrix products."""
-        from ..algorithms.linearized.forward import ForwardDynamicsDerivatives
-
-        # without forces the calls go straight to machine code
-        forces = () if f_ext is None else (f_ext,)
-        loads = () if f_ext is None else (f_ext, points, load)
-        robot: Any = self  # with the chapter on dynamics
-        qdd = robot.forward_dynamics(q, qd, tau, *forces)
-        d = robot.inverse_dynamics_derivatives(q, qd, qdd, *loads)
-        M_inv = robot.mass_matrix_inverse(q)
-        parts = (-M_inv @ d.dq, -M_inv @ d.dqd, M_inv)
-        if out is not None:
-            parts = as_results(self, f"forward_dynamics_derivatives of {self.name!r}", parts, out)
-        return ForwardDynamicsDerivatives(*parts)
-
+    @compiled()
     def forward_dynamics_jvp(
         self,
         q: ArrayLike,
@@ -219,14 +178,14 @@ class Linearized(Front):
         points: ArrayLike | None = None,
         load: Load = "body",
         method: Method | None = None,
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
     ) -> np.ndarray:
         """δq̈ = ∂q̈/∂q dq + ∂q̈/∂q̇ dqd + M⁻¹ dtau, without the matrices: (…, nv).
 
         load, points, method (Algorithm 5 or 3): as in `forward_dynamics_derivatives`.
         """
-        arrays: dict[str, Any] = {"q": q, "qd": qd, "tau": tau, "dq": dq, "dqd": dqd, "dtau": dtau}
-        extra: dict[str, Any] = {"f_ext": f_ext, "points": points}
-        return self._call("forward_dynamics_jvp", self._way(load, method), **arrays, **extra)
+        ...
 
     def linearize(
         self,
@@ -263,7 +222,7 @@ class Linearized(Front):
     def _drift(self, qd: ArrayLike) -> np.ndarray:
         """−[q̇, ·] of every joint, on the diagonal: (…, nv, nv)."""
         where = f"linearize of {self.name!r}"
-        rates = broadcast(where, [self.argument("qd", qd)])["qd"]
+        rates = broadcast(where, [self._argument("qd", qd)])["qd"]
         out = np.zeros((*rates.shape, self.nv))
         for body in self.mechanism.bodies[1:]:
             if not body.joint.commuting:
@@ -271,40 +230,6 @@ class Linearized(Front):
                 columns = [body.joint.drift(e) for e in np.eye(body.joint.nv)]
                 out[..., at, at] = np.einsum("...i,ijk->...jk", rates[..., at], columns)
         return out
-
-    def _second(self, name: str, order: int, load: Load) -> bool:
-        """Whether second derivatives are asked for; those of loads that turn are not known."""
-        where = f"{name} of {self.name!r}"
-        if check_choice(where, "order", order, (1, 2)) == 2 and load != "body":
-            raise ArgumentError(
-                f"{where}: load is {load!r}; second derivatives know forces in body axes only: "
-                f"use load='body', or hinge.hessian of a function of your own"
-            )
-        return order == 2
-
-    def _call_second(self, name: str, out: Any, **arrays: Any) -> Any:
-        """The second derivatives, from a kernel that is kept."""
-        given = [self.argument(k, v) for k, v in arrays.items() if v is not None]
-        names = tuple(a.name for a in given)
-        make = partial(second_order_kernel, self.mechanism, name, names, self.dtype, self.threads)
-        kernel = self.keep(("second order", name, names), make)
-        return evaluate(f"second order of {name} of {self.name!r}", kernel, given, out)
-
-    def _load(self, load: Load) -> dict[str, Any] | None:
-        kind = check_choice(f"derivatives of {self.name!r}", "load", load, LOADS)
-        return None if kind == "body" else {"load": kind}
-
-    def _way(self, load: Load, method: Method | None) -> dict[str, Any] | None:
-        static = self._load(load)
-        if method is None:
-            return static
-        where = f"derivatives of {self.name!r}"
-        return {**(static or {}), "method": check_choice(where, "method", method, _METHODS)}
-
-
-def _one_sample(q: Any, qd: Any, tau: Any, f_ext: Any, points: Any) -> bool:
-    vectors = all(np.ndim(x) == 1 for x in (q, qd, tau))
-    return vectors and all(x is None or np.ndim(x) == 2 for x in (f_ext, points))
 
 
 def _beside(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -36,7 +36,7 @@ class Operational(Front):
 
         values: Any = np.asarray(q)
         if values.dtype != object or values.shape != (self.nq,):
-            values = single(f"operators of {self.name!r}", [self.argument("q", q)])["q"]
+            values = single(f"operators of {self.name!r}", [self._argument("q", q)])["q"]
         return Operators(self.mechanism, values, active)
 
     def operational_space_inertia(
@@ -52,9 +52,9 @@ class Operational(Front):
         rows = 6 * len(static["frames"])
         rounding = _ROUNDING * rows * float(np.finfo(self.dtype).eps)
         try:
-            both = self._call(f"{name}_margin", {**static, "rounding": rounding}, q=q)
+            both = self._ask(f"{name}_margin", {**static, "rounding": rounding}, q=q)
         except SingularError:
-            inverse = self._call(f"{name}_inverse", static, q=q)
+            inverse = self._ask(f"{name}_inverse", static, q=q)
             raise SingularError(self._stuck(static["frames"], inverse, rounding)) from None
         return both[0]
 
@@ -64,7 +64,7 @@ class Operational(Front):
         """Λ⁻¹ = J M⁻¹ Jᵀ of one frame or several together, without M or J: (…, 6 f, 6 f)."""
         name = "operational_space_inertia_inverse"
         static = {"frames": self._frames(name, frames), "reference": reference}
-        return self._call(name, static, q=q)
+        return self._ask(name, static, q=q)
 
     def _frames(self, name: str, frames: str | Sequence[str]) -> tuple[str, ...]:
         if isinstance(frames, str):

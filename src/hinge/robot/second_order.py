@@ -7,18 +7,21 @@ gives, and ∂q̈/∂q, by Algorithm 4, with respect to δ.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import algorithms
+from ..errors import ArgumentError
 from ..model.mechanism import Mechanism
+from ..model.parameters import PARAMETERS
 from ..runtime.kernel import Kernel
 from ..specialize.arrays import array_shape
 
 __all__ = [
+    "FORMS",
     "ForwardDynamicsSecondDerivatives",
     "InverseDynamicsSecondDerivatives",
     "second_order_kernel",
@@ -49,10 +52,23 @@ class ForwardDynamicsSecondDerivatives(NamedTuple):
     dq_dtau: np.ndarray
 
 
+# by the name of the first derivatives
+FORMS: dict[str, type] = {
+    "inverse_dynamics_derivatives": InverseDynamicsSecondDerivatives,
+    "forward_dynamics_derivatives": ForwardDynamicsSecondDerivatives,
+}
+
+
 def second_order_kernel(
-    mech: Mechanism, name: str, arrays: tuple[str, ...], dtype: Any, threads: int | None
+    mech: Mechanism,
+    name: str,
+    arrays: tuple[str, ...],
+    settings: Mapping[str, Any],
+    dtype: Any,
+    threads: int | None,
 ) -> Kernel:
     """Second derivatives from the first ones of that name, of arrays q, qd and so on."""
+    _require_known(f"{name} of {mech.name!r}", arrays, settings)
     from ..functions.derivatives import jacobian
     from ..graph.program import trace
     from ..specialize.canonical import lean
@@ -80,3 +96,20 @@ def second_order_kernel(
     title = f"second order of {name} of {mech.name!r}"
     program = trace(fn, [array_shape(mech, a) for a in arrays], title)
     return Kernel(program, title, arrays, dtype, threads, strict=True)
+
+
+def _require_known(where: str, arrays: tuple[str, ...], settings: Mapping[str, Any]) -> None:
+    """Second derivatives of loads that turn are not known, nor those with open numbers."""
+    load = settings.get("load", "body")
+    if load != "body":
+        raise ArgumentError(
+            f"{where}: load is {load!r}; second derivatives know forces in body axes only: use "
+            f"load='body', or hinge.hessian of a function of your own"
+        )
+    other = [a for a in arrays if a in ("points", *PARAMETERS)]
+    if other or "method" in settings:
+        what = " and ".join([*other, *(["method"] if "method" in settings else [])])
+        raise ArgumentError(
+            f"{where}: second derivatives take no {what}; leave it out, or use hinge.hessian of a "
+            f"function of your own"
+        )

@@ -14,7 +14,12 @@ import numpy as np
 from ..errors import ArgumentError, SingularError
 from .kernel import Kernel
 
-__all__ = ["Argument", "broadcast", "evaluate", "refuse_infinite", "single"]
+__all__ = ["Argument", "broadcast", "evaluate", "no_check", "refuse_infinite", "single"]
+
+
+def no_check(sample: np.ndarray) -> str:
+    """Nothing is wrong with any sample."""
+    return ""
 
 
 class Argument(NamedTuple):
@@ -27,7 +32,7 @@ class Argument(NamedTuple):
     value: Any
     shape: tuple[int, ...]
     meaning: str
-    check: Callable[[np.ndarray], str] = lambda sample: ""
+    check: Callable[[np.ndarray], str] = no_check
 
 
 def evaluate(where: str, kernel: Kernel, arguments: Sequence[Argument], out: Any = None) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from .loader import load
@@ -82,10 +82,11 @@ class Library:
         """Where a function is, 0 if there is none of that name."""
         return self._image.address(name)
 
-    def method(self, name: str, title: str, own: tuple[Any, ...]) -> Callable[..., Any]:
+    def method(
+        self, name: str, title: str, own: tuple[Any, ...], doc: str = ""
+    ) -> Callable[..., Any]:
         """A built-in function on the code of that name; `own` is what its code knows as self."""
-        definition = _MethodDef(title.encode(), self.address(name), _FASTCALL | _KEYWORDS, None)
-        _KEPT.append(definition)
+        definition = _definition(title, self.address(name), doc)
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.restype = ctypes.py_object
         new.argtypes = [ctypes.POINTER(_MethodDef), ctypes.py_object, ctypes.py_object]
@@ -106,5 +107,8 @@ class _MethodDef(ctypes.Structure):
     ]
 
 
-# a function object reads its definition even when it is collected
-_KEPT: list[_MethodDef] = []
+@cache
+def _definition(title: str, address: int, doc: str) -> _MethodDef:
+    """Kept for ever: a function object reads its definition even when it is collected."""
+    words = doc.encode() if doc else None
+    return _MethodDef(title.encode(), address, _FASTCALL | _KEYWORDS, words)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ..errors import ArgumentError
 from ..graph.operations import Operations
 from .artifact import Artifact, build, find
 from .check import check_samples, scalar_of
+from .door import Entry
 from .engine import Library, fast_calls_work
 from .progress import tell_if_long
 from .target import Target, host
@@ -34,7 +35,11 @@ _RUN = ctypes.CFUNCTYPE(
 _WORK_PER_THREAD = 500_000
 
 
-class Kernel:
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Kernel(Generic[P, R]):
     """A compiled program.
 
     `kernel(*arrays, out=None)`: arguments of shape (…, *shape), leading shapes broadcast, results
@@ -134,17 +139,51 @@ class Kernel:
         """
         if not fast_calls_work():
             return otherwise
-        own = (otherwise, form, self._worth, thread_count(self.threads) - 1, HERE)
-        name = "one" if single and self._library.address("one") else "many"
+        name, own = self._entry(otherwise, form, 0 if single else 2)
         return self._library.method(name, self.name, own)
+
+    def entry(self, otherwise: Callable[..., Any], form: type = tuple, least: int = 0) -> Entry:
+        """The same for a door; least: how many samples take the short way."""
+        name, own = self._entry(otherwise, form, least)
+        return Entry(self._library.address(name), own, self._library)
+
+    def _entry(
+        self, otherwise: Callable[..., Any], form: type, least: int
+    ) -> tuple[str, tuple[Any, ...]]:
+        """The function that Python may call, and what it knows as self."""
+        own = (otherwise, form, self._worth, thread_count(self.threads) - 1, HERE, least)
+        return "one" if least == 0 and self._library.address("one") else "many", own
 
     @property
     def _worth(self) -> int:
         """How many samples are worth another thread."""
         return -(-_WORK_PER_THREAD // self._cost)
 
-    def __call__(self, *arguments: Any, out: Any = None) -> Any:
+    @overload
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> R:
+        """New results."""
+        ...
+
+    @overload
+    def __call__(self, *arguments: Any, out: Any, **named: Any) -> R:
+        """Results in arrays that are there."""
+        ...
+
+    def __call__(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
+        if named:
+            arguments = self._in_order(arguments, named)
         return self.call(*arguments) if out is None else self.call(*arguments, out=out)
+
+    def _in_order(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """Arguments by place and by name, in their order."""
+        rest = self.names[len(arguments) :]
+        if set(rest) != set(named):
+            strange = ", ".join(sorted(set(named) ^ set(rest)))
+            raise ArgumentError(
+                f"{self.name} takes {', '.join(self.names)}; {strange} is missing, not among them, "
+                f"or given twice"
+            )
+        return (*arguments, *(named[n] for n in rest))
 
     def _slow(self, *arguments: Any, out: Any = None) -> Any:
         """Any arguments that make sense: other dtypes, strides, leading shapes."""

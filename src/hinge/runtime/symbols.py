@@ -16,6 +16,7 @@ __all__ = ["symbols"]
 _PYARRAY_NEW, _PY_TP_NEW = 93, 65
 # the name of a keyword is the one string with its letters
 _OUT = sys.intern("out")
+_OUT_NAMES = (_OUT,)
 
 
 @lru_cache(maxsize=1)
@@ -48,6 +49,8 @@ def symbols() -> dict[str, int]:
     table["hinge_tuple"] = id(tuple)
     table["hinge_list"] = id(list)
     table["hinge_out"] = id(_OUT)
+    table["hinge_out_names"] = id(_OUT_NAMES)
+    table["hinge_none"] = id(None)
     table["hinge_ndarray"] = id(np.ndarray)
     table["hinge_descr_f64"] = id(np.dtype(np.float64))
     table["hinge_descr_f32"] = id(np.dtype(np.float32))

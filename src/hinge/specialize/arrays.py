@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS, parameter_shape
 
-__all__ = ["PER_DOF", "array_shape"]
+__all__ = ["PER_DOF", "array_shape", "is_array", "meaning"]
 
 # arrays with an entry per degree of freedom, and what the entries are
 PER_DOF = {
@@ -40,3 +40,22 @@ def array_shape(mech: Mechanism, name: str) -> tuple[int, ...]:
     if name in PARAMETERS:
         return parameter_shape(mech, name)
     return (mech.nv,) if name in PER_DOF else ()
+
+
+def is_array(name: str) -> bool:
+    """Whether an argument of that name is an array; `active` may be one, but need not."""
+    named = name in ("q", "q0", "q1", "f_ext", "points", "out") or name in PARAMETERS
+    return named or (name in PER_DOF and name != "active")
+
+
+def meaning(mech: Mechanism, name: str) -> str:
+    """What one sample of an array of that name holds."""
+    if name in ("q", "q0", "q1"):
+        return f"nq = {mech.nq} coordinates"
+    if name == "f_ext":
+        return f"a force (moment; force) on {mech.n_bodies} bodies"
+    if name == "points":
+        return f"a point of each of {mech.n_bodies} bodies"
+    if name in PARAMETERS:
+        return f"the {name} of the mechanism"
+    return f"nv = {mech.nv} {PER_DOF[name]}"

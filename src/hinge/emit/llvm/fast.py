@@ -6,8 +6,8 @@ they make the result arrays, or take those of `out=`, and run the scalar body or
 other case, and for one sample of a strict kernel when a result is not finite, `one` hands the same
 arguments to `many`, and that to the Python callable that is the first item of `self`, which knows
 what to do or what to say.  The other items: the type of several results; how many samples are worth
-a helper; how many helpers there may be; and an array with the address of the team that they belong
-to.
+a helper; how many helpers there may be; an array with the address of the team that they belong to;
+and with how many samples `many` begins.
 """
 
 from __future__ import annotations
@@ -78,6 +78,8 @@ def _helpers(call: Call) -> None:
     worth, most = (call.let(f"call i64 @hinge_number(ptr {call.own(i)})") for i in (2, 3))
     wanted = call.let(f"sdiv i64 %n, {worth}")
     call.put(f"%helpers = call i64 @llvm.smin.i64(i64 {wanted}, i64 {most})")
+    least = call.let(f"call i64 @hinge_number(ptr {call.own(5)})")
+    call.need(call.let(f"icmp sge i64 %n, {least}"))
     call.put(f"%team = load ptr, ptr {call.data(call.own(4))}")
     call.put("%alone = icmp eq i64 %helpers, 0")
     there = call.let("icmp ne ptr %team, null")

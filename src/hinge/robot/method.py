@@ -1,0 +1,197 @@
+"""Methods that are kernels: declared once each, with one short way for every spelling of a call.
+
+A method that is marked `compiled` is its signature and its docstring: which of its arguments are
+arrays is known by their names, the others choose the kernel.  The first call goes the checked way,
+in Python.  From the second on the method is a door (`runtime/door.py`), which has the docstring and
+the signature too, takes every spelling, and goes the checked way with whatever it does not know.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from functools import cache, cached_property, partial, wraps
+from types import MethodType
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import ArgumentError
+from ..model.mechanism import did_you_mean
+from ..model.parameters import PARAMETERS
+from ..runtime.door import Door, Parameter
+from ..runtime.engine import fast_calls_work
+from ..specialize.arrays import is_array
+from .settings import settled
+
+if TYPE_CHECKING:
+    from .front import Front
+
+__all__ = ["Method", "Numbers", "compiled"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Numbers(TypedDict, total=False):
+    """Numbers of the mechanism, per sample, of a robot that was made with `parameters=`."""
+
+    gravity: ArrayLike
+    inertia: ArrayLike
+    placement: ArrayLike
+
+
+def compiled(form: type = tuple, split_per_sample: bool = False) -> Callable[[F], F]:
+    """Make a method of the algorithm of its name; form: the type of several results.
+
+    split_per_sample: `active` may be a mask that comes with the samples.
+    """
+
+    def mark(fn: Any) -> Any:
+        return Method(fn, form, split_per_sample)
+
+    return mark
+
+
+@final
+class Method:
+    """A compiled method as the class has it; of a robot it is a bound method, later a door."""
+
+    def __init__(self, fn: Callable[..., Any], form: type, split_per_sample: bool) -> None:
+        self.name, self.form, self.__doc__, self.__wrapped__ = fn.__name__, form, fn.__doc__, fn
+        self.split_per_sample = split_per_sample
+
+        @wraps(fn)
+        def checked(robot: Front, *arguments: Any, **keywords: Any) -> Any:
+            return self.call(robot, arguments, keywords)
+
+        self.checked = checked
+
+    def __get__(self, robot: Front | None, owner: type | None = None) -> Any:
+        if robot is None:
+            return self.checked
+        found = robot._doors.get(self)
+        return found.call if isinstance(found, Door) else MethodType(self.checked, robot)
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What it takes, but for numbers of the mechanism."""
+        given = list(inspect.signature(self.__wrapped__).parameters.values())[1:]
+        return tuple(
+            Parameter(p.name, is_array(p.name), p.default is p.empty, p.default)
+            for p in given
+            if p.kind is not p.VAR_KEYWORD
+        )
+
+    def of(self, robot: Front) -> tuple[Parameter, ...]:
+        """What it takes of a robot."""
+        return self.parameters + tuple(Parameter(n, True, False, None) for n in robot.parameters)
+
+    def call(self, robot: Front, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """The checked way."""
+        where, parameters = f"{self.name} of {robot.name!r}", self.of(robot)
+        values = _bound(where, parameters, arguments, keywords)
+        arrays, static, out = {}, {}, None
+        for p, value in zip(parameters, values, strict=True):
+            if p.name == "out":
+                out = value
+            elif p.is_array:
+                arrays[p.name] = value
+            elif p.required or not _is_default(p, value):
+                x = settled(robot.mechanism, where, p.name, value, self.split_per_sample)
+                (arrays if isinstance(x, np.ndarray) else static)[p.name] = x
+        arrays.update(robot._numbers)
+        given = {n: x for n, x in arrays.items() if x is not None}
+        answer = robot._answer(self.name, tuple(given), static, self.form)
+        result = answer(where, robot._arguments(given), out)
+        if not robot._numbers and "active" not in given:
+            self._remember(robot, parameters, values, answer)
+        return result
+
+    def _remember(
+        self, robot: Front, parameters: tuple[Parameter, ...], values: list[Any], answer: Any
+    ) -> None:
+        """Let the door answer such calls from now on; it is made at the second call."""
+        door = robot._doors.get(self)
+        if door is None or not fast_calls_work():
+            robot._doors[self] = door or "called once"
+            return
+        if not isinstance(door, Door):
+            otherwise = MethodType(self.checked, robot)
+            door = Door(robot, self.name, self.__doc__ or "", parameters, otherwise)
+            robot._doors[self] = door
+            # found there before the class is asked
+            robot.__dict__.update(dict.fromkeys(_names(type(robot)).get(self, ()), door.call))
+        again = partial(self._again, robot, answer)
+        entry = answer.entry(again)
+        if entry is not None:
+            door.learn(values, entry)
+
+    def _again(self, robot: Front, answer: Any, *arrays: Any, out: Any = None) -> Any:
+        """The checked way for arrays that machine code was given and handed on."""
+        where, given = (
+            f"{self.name} of {robot.name!r}",
+            dict(zip(answer.arrays, arrays, strict=True)),
+        )
+        missing = [n for n, x in given.items() if x is None]
+        _require_none(where, missing, (p.name for p in self.of(robot)))
+        return answer(where, robot._arguments(given), out)
+
+
+def _is_default(parameter: Parameter, value: Any) -> bool:
+    default = parameter.default
+    return value is default or (type(value) is type(default) and value == default)
+
+
+@cache
+def _names(kind: type) -> dict[Method, list[str]]:
+    """The names under which a class has each of its compiled methods."""
+    seen: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        seen.update(vars(base))
+    found: dict[Method, list[str]] = {}
+    for name, value in seen.items():
+        if isinstance(value, Method):
+            found.setdefault(value, []).append(name)
+    return found
+
+
+def _bound(
+    where: str,
+    parameters: tuple[Parameter, ...],
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> list[Any]:
+    """The values of the parameters, in their order."""
+    names = [p.name for p in parameters]
+    if len(arguments) > len(names):
+        raise ArgumentError(f"{where}: got {len(arguments)} arguments; it takes {', '.join(names)}")
+    given = dict(zip(names, arguments, strict=False))
+    for name, value in keywords.items():
+        if name in given or name not in names:
+            raise ArgumentError(f"{where}: {_strange(name, name in given, names)}")
+        given[name] = value
+    absent = [p for p in parameters if p.required and p.name not in given]
+    absent += [p for p in parameters if p.required and p.is_array and given.get(p.name, p) is None]
+    _require_none(where, [p.name for p in absent], names)
+    return [given.get(p.name, p.default) for p in parameters]
+
+
+def _require_none(where: str, missing: list[str], names: Iterable[str]) -> None:
+    if missing:
+        raise ArgumentError(
+            f"{where}: {' and '.join(missing)} is missing, or None; it takes {', '.join(names)}"
+        )
+
+
+def _strange(name: str, twice: bool, names: list[str]) -> str:
+    """What is wrong with an argument of that name."""
+    if twice:
+        return f"{name} is given twice, by place and by name"
+    if name in PARAMETERS:
+        return (
+            f"{name} is folded into this robot's kernels; to give it with calls, make the robot "
+            f"with hinge.Robot(mechanism, parameters=({name!r},)), or another with "
+            f"hinge.model.parameters.with_parameters(mechanism, {name}=…)"
+        )
+    return f"{name} is not an argument; {did_you_mean(name, names)}"

@@ -1,0 +1,83 @@
+"""Arguments of methods that are not arrays: checked, and settled so that kernels can be told apart.
+
+An argument that chooses a kernel becomes something that can be hashed: a split into active and
+passive degrees of freedom a tuple of bool, names of frames a tuple of str.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..algorithms.constraints import as_constraints
+from ..algorithms.linearized.loads import LOADS
+from ..errors import ArgumentError
+from ..model.mechanism import Mechanism
+from ..runtime.check import check_choice
+
+__all__ = ["settled", "split_of"]
+
+
+def settled(mech: Mechanism, where: str, name: str, value: Any, split_per_sample: bool) -> Any:
+    """An argument as kernels are told apart by it; an array if it comes with the samples.
+
+    split_per_sample: a split may come so.
+    """
+    if name == "active":
+        return _settled_split(mech, where, value, split_per_sample)
+    if name in _CHOICES:
+        return check_choice(where, name, value, _CHOICES[name])
+    settle = _SETTLE.get(name)
+    return value if settle is None else settle(where, value)
+
+
+def split_of(mech: Mechanism, active: Any) -> tuple[bool, ...]:
+    """Which degrees of freedom are active, from names of joints or a mask."""
+    return tuple(bool(m) for m in mech.driven(active))
+
+
+def _settled_split(mech: Mechanism, where: str, active: Any, per_sample: bool) -> Any:
+    """A split, or a mask (…, nv) per sample."""
+    mask = _looked_at(active)
+    if not per_sample or not isinstance(mask, np.ndarray) or mask.ndim < 2:
+        return split_of(mech, mask)
+    if not ((mask == 0) | (mask == 1)).all():
+        raise ArgumentError(f"{where}: active has entries other than true (1) and false (0)")
+    return mask
+
+
+def _looked_at(active: Any) -> Any:
+    """What says which DoF are active, so that it can be looked at twice; nested lists as an array.
+
+    What makes no sense stays as it is: `Mechanism.driven` refuses it.
+    """
+    if isinstance(active, (str, np.ndarray)) or not isinstance(active, Iterable):
+        return active
+    words = tuple(active)
+    lengths = {len(word) if isinstance(word, (list, tuple, np.ndarray)) else -1 for word in words}
+    return np.array(words) if len(lengths) == 1 and -1 not in lengths else words
+
+
+def _frame_names(where: str, frames: Any) -> tuple[str, ...]:
+    """One name or several."""
+    if isinstance(frames, str):
+        return (frames,)
+    names = tuple(frames) if isinstance(frames, Iterable) else ()
+    if not names:
+        raise ArgumentError(f"{where}: frames is {frames!r}; expected names")
+    return names
+
+
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "normalized": (True, False),
+    "kind": (1, 2),
+    "order": (1, 2),
+    "load": LOADS,
+    "method": ("articulated", "conventional"),
+}
+_SETTLE: dict[str, Callable[[str, Any], Any]] = {
+    "constraints": as_constraints,
+    "frames": _frame_names,
+}

@@ -1,0 +1,154 @@
+"""Doors: one callable for every spelling of a method, straight to machine code where it can be.
+
+What a door is told once (`learn`) it does by itself from then on; `emit/llvm/door.py` says how.
+Arguments that are not arrays are told apart by identity, which for the immutable ones that are
+learned means the same value: "tool" written in a program is one object, call after call.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import is_dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from .artifact import object_code
+from .engine import Library
+from .target import host
+
+__all__ = ["Door", "Entry", "Parameter"]
+
+# what an array parameter is in a question, where it is given
+_GIVEN = 0
+
+
+class Parameter(NamedTuple):
+    """A parameter of a method; required: it has no default."""
+
+    name: str
+    is_array: bool
+    required: bool
+    default: Any
+
+
+class Entry(NamedTuple):
+    """Machine code that takes arrays as Python would give them, and its `self`."""
+
+    address: int
+    own: tuple[Any, ...]
+    library: Any
+
+
+class _Self(tuple):
+    """What the code of a door knows; it pickles as the object that the method belongs to."""
+
+    def __reduce__(self) -> Any:
+        return _same, (self[2],)
+
+    def __repr__(self) -> str:
+        return repr(self[2])
+
+
+def _same(x: Any) -> Any:
+    return x
+
+
+@final
+class Door:
+    """The callable of one method of one object, and what it knows.
+
+    otherwise: takes any arguments that the door does not know, or knows not to be right.
+    """
+
+    def __init__(
+        self,
+        owner: Any,
+        name: str,
+        doc: str,
+        parameters: Sequence[Parameter],
+        otherwise: Callable[..., Any],
+    ) -> None:
+        from ..emit.llvm.door import ANSWER, HEAD, MOST_ANSWERS, ROOM
+
+        self.parameters = list(parameters)
+        self._first, self._answer, self._room = HEAD + 2 * len(parameters), ANSWER, ROOM
+        self._most = MOST_ANSWERS if len(parameters) <= ROOM else 0
+        self._table = np.zeros(self._first + ANSWER * MOST_ANSWERS, dtype=np.int64)
+        # what the table has addresses of
+        self._names = [sys.intern(p.name) for p in parameters]
+        self._answers: list[Any] = []
+        self._turn = 0
+        out = self._names.index("out") if "out" in self._names else -1
+        self._table[:HEAD] = (len(parameters), out, 0, -1, self._first)
+        self._table[HEAD : HEAD + len(parameters)] = [id(n) for n in self._names]
+        defaults = [0 if p.required else id(p.default) for p in parameters]
+        self._table[HEAD + len(parameters) : self._first] = defaults
+        own = _Self((otherwise, self._table, owner, self))
+        self.call = _code().method("door", name, own, _document(name, doc, parameters))
+
+    def learn(self, values: Sequence[Any], entry: Entry) -> None:
+        """From now on, calls with arguments like these go straight to the entry.
+
+        values: those of the parameters, in their order; arrays that are given are any arrays.
+        """
+        question = [_GIVEN if self._is_given(p, x) else id(x) for p, x in self._pairs(values)]
+        if not self._most or not all(_is_lasting(p, x) for p, x in self._pairs(values)):
+            return
+        known = [a[0] for a in self._answers]
+        if question in known:
+            at = known.index(question)
+        elif len(self._answers) < self._most:
+            at = len(self._answers)
+            self._answers.append(None)
+        else:
+            at, self._turn = self._turn, (self._turn + 1) % self._most
+        self._answers[at] = (question, list(values), entry)
+        self._write(at, question, entry)
+
+    def _pairs(self, values: Sequence[Any]) -> Any:
+        return zip(self.parameters, values, strict=True)
+
+    @staticmethod
+    def _is_given(parameter: Parameter, value: Any) -> bool:
+        return parameter.is_array and parameter.name != "out" and value is not None
+
+    def _write(self, at: int, question: list[int], entry: Entry) -> None:
+        """The answer in the table; one without names and other arguments may be the direct one."""
+        arrays = [i for i, x in enumerate(question) if x == _GIVEN]
+        row = np.zeros(self._answer, dtype=np.int64)
+        row[:3] = (entry.address, id(entry.own), len(arrays))
+        row[3 : 3 + len(arrays)] = arrays
+        row[3 + self._room : 3 + self._room + len(question)] = question
+        begin = self._first + at * self._answer
+        self._table[begin : begin + self._answer] = row
+        self._table[2] = len(self._answers)
+        if at == 0:
+            plain = [i for i, p in enumerate(self.parameters) if p.required]
+            self._table[3] = len(arrays) if arrays == plain else -1
+
+
+@lru_cache(maxsize=1)
+def _code() -> Library:
+    """The code that all doors share."""
+    from ..emit.llvm.door import door_text
+
+    return Library(object_code(door_text(), host()), host())
+
+
+def _is_lasting(parameter: Parameter, value: Any) -> bool:
+    """Whether the same object will mean the same for ever."""
+    if parameter.is_array:
+        return True
+    if type(value) is tuple:
+        return all(_is_lasting(parameter, x) for x in value)
+    frozen = is_dataclass(value) and type(value).__dataclass_params__.frozen  # pyright: ignore
+    return value is None or type(value) in (str, int, float, bool) or frozen
+
+
+def _document(name: str, doc: str, parameters: Sequence[Parameter]) -> str:
+    """The docstring of a built-in function, its signature first."""
+    words = [p.name if p.required else f"{p.name}={p.default!r}" for p in parameters]
+    return f"{name}($self, {', '.join(words)})\n--\n\n{doc}"

@@ -1,0 +1,289 @@
+"""The methods of a robot: what they are before and after calls, and every way to call them."""
+
+import copy
+import gc
+import inspect
+import pickle
+import pydoc
+import weakref
+
+import numpy as np
+import pytest
+
+import hinge
+from hinge import ArgumentError, HingeError, Robot, zoo
+from hinge.model.parameters import parameters, with_parameters
+from hinge.robot import answers
+from hinge.robot.method import Method
+from mechanisms import EPS, assert_close, gripper, random_state
+
+COMPILED = sorted(
+    {m.name for k in Robot.__mro__ for m in vars(k).values() if isinstance(m, Method)}
+)
+
+
+def settings(robot, name):
+    """Arguments that a method needs besides arrays."""
+    known = {
+        "frame": robot.frame_names[-1],
+        "active": robot.joint_names[1:],
+        "constraints": (hinge.LoopConstraint(robot.frame_names[-1], "world"),),
+    }
+    return {p.name: known[p.name] for p in vars_of(name) if p.required and not p.is_array}
+
+
+def vars_of(name):
+    """The parameters of a compiled method."""
+    return inspect.getattr_static(Robot, name).parameters
+
+
+def arrays(robot, name, lead=()):
+    """Random arrays for those that a method needs."""
+    rng = np.random.default_rng(3)
+    out = {}
+    for p in vars_of(name):
+        if p.required and p.is_array:
+            shape = robot._argument(p.name, None).shape
+            q = np.broadcast_to(robot.random_configuration(1), (*lead, robot.nq)).copy()
+            is_q = p.name in ("q", "q0", "q1")
+            out[p.name] = q if is_q else rng.normal(size=(*lead, *shape))
+    return out
+
+
+def same(got, expected):
+    """Whether results are equal, one or several."""
+    if isinstance(expected, tuple):
+        return all(np.array_equal(a, b) for a, b in zip(got, expected, strict=True))
+    return np.array_equal(got, expected)
+
+
+def spelled(name, given):
+    """The same arguments by place, by name, and in between."""
+    order = [p.name for p in vars_of(name) if p.name in given]
+    places = [p.name for p in vars_of(name)][: len(order)]
+    yield (), given
+    if order == places:
+        yield tuple(given[n] for n in order), {}
+        yield (given[order[0]],), {n: given[n] for n in reversed(order[1:])}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_every_spelling_goes_straight_to_machine_code(name, monkeypatch):
+    robot = zoo.arm(3)
+    given = {**arrays(robot, name), **settings(robot, name)}
+    method = getattr(robot, name)
+    expected = method(**given)
+    for args, keywords in spelled(name, given):
+        method(*args, **keywords)
+        getattr(robot, name)(*args, **keywords)
+    batch = {**arrays(robot, name, (2,)), **settings(robot, name)}
+    several = getattr(robot, name)(**batch)
+    monkeypatch.setattr(answers, "evaluate", None)
+    monkeypatch.setattr(Method, "call", None)
+    for args, keywords in spelled(name, given):
+        got = getattr(robot, name)(*args, **keywords)
+        assert type(got) is type(expected)
+        assert same(got, expected)
+    got = getattr(robot, name)(**batch)
+    assert type(got) is type(several) and same(got, several)
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_results_go_where_they_are_wanted(name):
+    robot = zoo.arm(3)
+    given = {**arrays(robot, name, (2,)), **settings(robot, name)}
+    method = getattr(robot, name)
+    expected = method(**given)
+    fresh = np.zeros_like(expected) if isinstance(expected, np.ndarray) else None
+    out = [np.zeros_like(x) for x in expected] if fresh is None else fresh
+    for _ in range(3):
+        got = getattr(robot, name)(**given, out=out)
+        assert got is out or all(a is b for a, b in zip(got, out, strict=True))
+        assert same(got, expected)
+
+
+@pytest.mark.parametrize("name", [*COMPILED, "linearize", "operators", "inverse_kinematics"])
+def test_a_method_stays_a_method(name):
+    robot = zoo.arm(3)
+    plain = getattr(Robot, name)
+
+    def look():
+        method = getattr(robot, name)
+        names = [n for n in inspect.signature(method).parameters if n != "numbers"]
+        # numbers of the mechanism are keywords of robots that have them open
+        expected = list(inspect.signature(plain).parameters)[1:]
+        assert names == [n for n in expected if n != "numbers"]
+        assert method.__doc__ == plain.__doc__ and method.__doc__
+        assert method.__name__ == plain.__name__ and callable(method)
+        assert method.__doc__.split("\n")[0] in pydoc.render_doc(method)
+        assert pickle.loads(pickle.dumps(method)).__name__ == name
+
+    look()
+    if name in COMPILED:
+        for _ in range(3):
+            getattr(robot, name)(**arrays(robot, name), **settings(robot, name))
+        look()
+    assert name in dir(robot)
+
+
+def test_defaults_stand_in_the_signature():
+    robot = zoo.arm(2)
+    q = np.zeros(2)
+    for _ in range(3):
+        robot.jacobian(q, "tool")
+    text = str(inspect.signature(robot.jacobian))
+    assert text == "(q, frame, reference='aligned', out=None)"
+
+
+class Heavier(Robot):
+    """A robot with a method and an attribute of its own."""
+
+    def __init__(self, mechanism):
+        super().__init__(mechanism)
+        self.factor = 2
+
+    def mass_matrix(self, q, out=None):
+        """Twice as much."""
+        return 2 * super().mass_matrix(q)
+
+
+def test_methods_can_be_overridden():
+    mech, q = zoo.arm(2).mechanism, np.ones(2)
+    robot, plain = Heavier(mech), Robot(mech)
+    for _ in range(4):
+        assert np.array_equal(robot.mass_matrix(q), 2 * plain.mass_matrix(q))
+        assert np.array_equal(robot.crba(q), plain.crba(q))
+    assert "Twice" in robot.mass_matrix.__doc__ and robot.factor == 2
+    assert np.array_equal(copy.copy(robot).crba(q), plain.crba(q))
+    again = pickle.loads(pickle.dumps(robot))
+    assert again.factor == 2 and np.array_equal(again.mass_matrix(q), robot.mass_matrix(q))
+    assert copy.deepcopy(robot).factor == 2
+
+
+def test_a_robot_pickles_without_what_it_has_learned():
+    robot = zoo.arm(3)
+    s = random_state(robot, 0)
+    before = pickle.dumps(robot)
+    for _ in range(3):
+        tau = robot.inverse_dynamics(s.q, s.qd, s.qdd)
+    assert pickle.dumps(robot) == before
+    again = pickle.loads(before)
+    assert np.array_equal(again.inverse_dynamics(s.q, s.qd, s.qdd), tau)
+
+
+def test_a_robot_that_nobody_needs_is_collected():
+    robot = Robot(zoo.arm(2).mechanism)
+    for _ in range(3):
+        robot.mass_matrix(np.zeros(2))
+    gone = weakref.ref(robot)
+    del robot
+    gc.collect()
+    assert gone() is None
+
+
+def test_many_frames_take_turns():
+    """More settings than a door remembers."""
+    robot = zoo.humanoid()
+    q = robot.random_configuration(0)
+    frames = robot.frame_names
+    assert len(frames) > 9
+    for _ in range(3):
+        for frame in frames:
+            assert_close(robot.frame_pose(q, frame), robot.alg.frame_pose(q, frame), 8 * EPS)
+
+
+def test_names_that_are_equal_but_not_the_same_object():
+    robot, q = zoo.arm(3), np.ones(3)
+    expected = robot.frame_pose(q, "tool")
+    for _ in range(5):
+        assert np.array_equal(robot.frame_pose(q, "".join(["to", "ol"])), expected)
+        assert np.array_equal(
+            robot.frame_pose(**{"".join(["q"]): q, "fra" + "me": "tool"}), expected
+        )
+
+
+def test_a_list_that_changes_is_read_again():
+    robot = zoo.arm(3)
+    x, active = np.ones(3), ["joint1"]
+    first = [robot.hybrid_dynamics(x, x, x, x, active) for _ in range(3)][-1]
+    active[0] = "joint2"
+    second = robot.hybrid_dynamics(x, x, x, x, active)
+    assert not np.array_equal(first.tau, second.tau)
+    assert_close(second.tau, robot.alg.hybrid_dynamics(x, x, x, x, ["joint2"]).tau, 20 * EPS)
+
+
+def test_forces_come_and_go():
+    robot = gripper()
+    s = random_state(robot, 0)
+    with_forces = robot.alg.inverse_dynamics(s.q, s.qd, s.qdd, s.f_ext)
+    without = robot.alg.inverse_dynamics(s.q, s.qd, s.qdd)
+    for _ in range(4):
+        assert_close(robot.inverse_dynamics(s.q, s.qd, s.qdd, s.f_ext), with_forces, 50 * EPS)
+        assert_close(robot.inverse_dynamics(s.q, s.qd, s.qdd, None), without, 50 * EPS)
+        assert_close(robot.inverse_dynamics(s.q, s.qd, s.qdd, f_ext=s.f_ext), with_forces, 50 * EPS)
+        assert_close(robot.inverse_dynamics(s.q, qd=s.qd, qdd=s.qdd), without, 50 * EPS)
+
+
+WRONG = {
+    "one too many": (lambda r, x: r.mass_matrix(x, None, x), "got 3 arguments; it takes q, out"),
+    "unknown": (lambda r, x: r.inverse_dynamics(x, x, x, fext=x), "fext is not an argument; did y"),
+    "twice": (lambda r, x: r.inverse_dynamics(x, x, x, q=x), "q is given twice"),
+    "missing": (lambda r, x: r.inverse_dynamics(x, qdd=x), "qd is missing, or None; it takes q, "),
+    "no number": (lambda r, x: r.inverse_dynamics(x, x, "fast"), "qdd has dtype"),
+    "number of a closed robot": (lambda r, x: r.mass_matrix(x, inertia=x), "inertia is folded"),
+    "frame": (lambda r, x: r.frame_pose(x, "toll"), "did you mean 'tool'"),
+    "NaN": (lambda r, x: r.mass_matrix(x * np.nan), "is nan; expected finite numbers"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_wrong_calls_say_so_at_first_and_later(wrong):
+    call, message = WRONG[wrong]
+    robot, x = zoo.arm(3), np.ones(3)
+    for _ in range(4):
+        with pytest.raises(HingeError, match=message):
+            call(robot, x)
+        robot.mass_matrix(x), robot.inverse_dynamics(x, x, x), robot.frame_pose(x, "tool")
+
+
+@pytest.mark.parametrize("name", ["gravity", "dtype", "threads", "mechanism", "mass", "crba"])
+def test_what_would_be_ignored_cannot_be_set(name):
+    robot = zoo.arm(2)
+    with pytest.raises(hinge.ImmutableError, match=f"robot 'arm2': {name} cannot be set"):
+        setattr(robot, name, 1)
+
+
+def test_dir_shows_what_users_use():
+    shown = [n for n in dir(zoo.arm(2)) if not n.startswith("_")]
+    assert set(COMPILED) < set(shown)
+    assert all(getattr(Robot, n).__doc__ for n in shown)
+    assert not {"keep", "apply", "argument", "opened", "asked"} & set(shown)
+
+
+def test_numbers_of_the_mechanism_take_the_short_way(monkeypatch):
+    robot = Robot(zoo.arm(3).mechanism, parameters=("inertia", "gravity"))
+    x = np.ones(3)
+    numbers = parameters(robot.mechanism)
+    plain = robot.inverse_dynamics(x, x, x)
+    for _ in range(2):
+        heavy = robot.inverse_dynamics(x, x, x, inertia=2 * numbers["inertia"])
+        robot.inverse_dynamics(x, x, x)
+    text = str(inspect.signature(robot.inverse_dynamics))
+    assert text == "(q, qd, qdd, f_ext=None, out=None, inertia=None, gravity=None)"
+    other = Robot(with_parameters(robot.mechanism, inertia=2 * numbers["inertia"]))
+    assert_close(heavy, other.inverse_dynamics(x, x, x), 50 * EPS)
+    monkeypatch.setattr(answers, "evaluate", None)
+    assert_close(robot.inverse_dynamics(x, x, x), plain, 0.0)
+    again = robot.inverse_dynamics(x, x, x, inertia=2 * numbers["inertia"])
+    assert_close(again, heavy, 0.0)
+
+
+def test_other_arrays_take_the_checked_way():
+    robot = zoo.arm(3)
+    s = random_state(robot, 0)
+    expected = [robot.inverse_dynamics(s.q, s.qd, s.qdd) for _ in range(3)][-1]
+    twice = np.repeat(s.q, 2)
+    for q in (list(s.q), tuple(s.q), twice[::2], s.q.astype(">f8"), s.q.astype(np.longdouble)):
+        assert_close(robot.inverse_dynamics(q, s.qd, s.qdd), expected, 10 * EPS)
+    with pytest.raises(ArgumentError, match="q has shape"):
+        robot.inverse_dynamics(twice, s.qd, s.qdd)
