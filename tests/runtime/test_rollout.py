@@ -165,8 +165,12 @@ def test_one_name_needs_no_tuple():
 ZERO, U = np.zeros(2), np.zeros((5, 2))
 BAD_CALLS = {
     "count": ((ZERO,), {}, r"takes 5 arrays \(x, v, u, k, dt\), got 1"),
-    "no time": ((ZERO, ZERO, ZERO, 1.0, 0.1), {}, r"u has shape \(2,\); expected \(steps, …, 2\)"),
-    "shape": ((np.zeros(3), ZERO, U, 1.0, 0.1), {}, r"x has shape \(3,\); expected \(…, 2\)"),
+    "no time": (
+        (ZERO, ZERO, ZERO, 1.0, 0.1),
+        {},
+        r"u has shape \(2,\); expected shape \(steps, …",
+    ),
+    "shape": ((np.zeros(3), ZERO, U, 1.0, 0.1), {}, r"x has shape \(3,\); expected shape \(…, 2\)"),
     "ragged": (([[1], [1, 2]], ZERO, U, 1.0, 0.1), {}, "x is ragged"),
     "complex": ((ZERO + 1j, ZERO, U, 1.0, 0.1), {}, "x has dtype complex128; expected real"),
     "leads": ((np.zeros((2, 2)), np.zeros((3, 2)), U, 1.0, 0.1), {}, r"x \(2,\), v \(3,\), u \(\)"),

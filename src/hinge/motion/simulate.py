@@ -20,7 +20,7 @@ from ..graph.program import Program
 from ..graph.scalar import Node
 from ..model.parameters import PARAMETERS
 from ..robot import Robot, check_robot
-from ..runtime.call import Argument, broadcast
+from ..runtime.arguments import Argument, broadcast
 from ..runtime.check import check_choice, check_number
 from ..runtime.kernel import Kernel
 from ..runtime.progress import progress

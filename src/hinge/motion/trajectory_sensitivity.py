@@ -28,7 +28,7 @@ from ..graph.program import trace
 from ..graph.scan import Scan
 from ..model.parameters import PARAMETERS, parameters
 from ..robot import Robot, check_robot
-from ..runtime.call import broadcast
+from ..runtime.arguments import broadcast
 from ..runtime.check import check_choice, check_number
 from ..runtime.rollout import Rollout
 from ..specialize.arrays import array_shape

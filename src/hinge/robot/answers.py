@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 
-from ..runtime.call import Argument, evaluate
+from ..runtime.arguments import Argument
 from ..runtime.door import Entry
 from ..runtime.kernel import Kernel
 from .columns import by_columns, derivatives_by_columns, too_large
@@ -60,7 +60,7 @@ class ByKernel:
         self.kernel, self.arrays, self.form, self.least = kernel, arrays, form, least
 
     def __call__(self, where: str, given: Sequence[Argument], out: Any) -> Any:
-        result = evaluate(where, self.kernel, given, out)
+        result = self.kernel.evaluate(where, given, out)
         return self.form(*result) if self.form is not tuple else result
 
     def entry(self, otherwise: Callable[..., Any]) -> Entry | None:

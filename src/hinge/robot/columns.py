@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..model.mechanism import Mechanism
-from ..runtime.call import Argument, broadcast, refuse_infinite
+from ..runtime.arguments import Argument, broadcast, refuse_infinite
 from ..runtime.kernel import result_arrays
 from ..specialize.programs import is_long
 

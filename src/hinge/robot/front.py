@@ -15,7 +15,7 @@ from ..errors import ArgumentError, ImmutableError
 from ..functions.compile import compile
 from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS
-from ..runtime.call import Argument, no_check
+from ..runtime.arguments import Argument, no_check
 from ..runtime.check import check_choice
 from ..runtime.kernel import Kernel
 from ..specialize.arrays import array_shape, meaning

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
-from ..runtime.call import broadcast, refuse_infinite
+from ..runtime.arguments import broadcast, refuse_infinite
 from ..runtime.check import check_number
 from .front import Front
 from .method import Numbers, compiled

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..runtime.call import single
+from ..runtime.arguments import single
 from ..runtime.check import check_choice, check_number, check_pose, check_whole
 from .front import Front
 from .method import Numbers, compiled

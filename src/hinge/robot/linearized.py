@@ -12,7 +12,7 @@ from ..algebra.linalg import expm
 from ..algorithms.linearized.forward import ForwardDynamicsDerivatives
 from ..algorithms.linearized.inverse import InverseDynamicsDerivatives
 from ..errors import SingularError
-from ..runtime.call import broadcast
+from ..runtime.arguments import broadcast
 from ..runtime.check import check_number
 from .front import Front
 from .method import Numbers, compiled

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError, SingularError
-from ..runtime.call import single
+from ..runtime.arguments import single
 from .front import Front
 
 if TYPE_CHECKING:

@@ -1,8 +1,7 @@
-"""Checks of arguments: settings, and arrays of samples."""
+"""Checks of arguments that are not arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ __all__ = [
     "check_choice",
     "check_number",
     "check_pose",
-    "check_samples",
     "check_whole",
     "scalar_of",
 ]
@@ -27,42 +25,6 @@ def scalar_of(where: str, dtype: np.dtype) -> str:
     if dtype not in _SCALARS:
         raise ArgumentError(f"{where}: dtype is {dtype}; kernels come in float64 and float32")
     return _SCALARS[dtype]
-
-
-def check_samples(
-    where: str,
-    arrays: Sequence[Any],
-    shapes: Mapping[str, tuple[int, ...]],
-    dtype: np.dtype,
-    timed: Collection[str] = (),
-) -> tuple[list[np.ndarray], tuple[int, ...]]:
-    """The arrays in that dtype, and their common leading shape.
-
-    shapes: of one sample, by name; timed: arrays with a dimension for time before all others.
-    """
-    if len(arrays) != len(shapes):
-        raise ArgumentError(
-            f"{where} takes {len(shapes)} arrays ({', '.join(shapes)}), got {len(arrays)}"
-        )
-    found, leads = [], {}
-    for given, (name, shape) in zip(arrays, shapes.items(), strict=True):
-        try:
-            x = np.asarray(given)
-        except ValueError:
-            raise ArgumentError(f"{where}: {name} is ragged; expected {shape}") from None
-        if x.dtype.kind not in "fiub":
-            raise ArgumentError(f"{where}: {name} has dtype {x.dtype}; expected real numbers")
-        at, first = x.ndim - len(shape), int(name in timed)
-        if at < first or x.shape[at:] != shape:
-            wanted = ", ".join([*["steps"] * first, "…", *map(str, shape)])
-            raise ArgumentError(f"{where}: {name} has shape {x.shape}; expected ({wanted})")
-        found.append(x.astype(dtype, copy=not x.flags.aligned))
-        leads[name] = x.shape[first:at]
-    try:
-        return found, np.broadcast_shapes(*leads.values())
-    except ValueError:
-        told = ", ".join(f"{name} {lead}" for name, lead in leads.items())
-        raise ArgumentError(f"{where}: leading shapes do not broadcast: {told}") from None
 
 
 def check_choice(where: str, name: str, value: Any, known: tuple[Any, ...]) -> Any:

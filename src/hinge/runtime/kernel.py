@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
@@ -13,8 +13,10 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..graph.operations import Operations
+from . import memory
+from .arguments import Argument, checked, named, refuse_infinite
 from .artifact import Artifact, build, find
-from .check import check_samples, scalar_of
+from .check import scalar_of
 from .door import Entry
 from .engine import Library, fast_calls_work
 from .progress import tell_if_long
@@ -151,7 +153,10 @@ class Kernel(Generic[P, R]):
         self, otherwise: Callable[..., Any], form: type, least: int
     ) -> tuple[str, tuple[Any, ...]]:
         """The function that Python may call, and what it knows as self."""
-        own = (otherwise, form, self._worth, thread_count(self.threads) - 1, HERE, least)
+        helpers = thread_count(self.threads) - 1
+        results = partial(memory.results, self.artifact.outputs, self.dtype)
+        batch = (self._worth, helpers, HERE, least, results, memory.LARGE)
+        own = (otherwise, form, *batch)
         return "one" if least == 0 and self._library.address("one") else "many", own
 
     @property
@@ -188,13 +193,31 @@ class Kernel(Generic[P, R]):
     def _slow(self, *arguments: Any, out: Any = None) -> Any:
         """Any arguments that make sense: other dtypes, strides, leading shapes."""
         expected = dict(zip(self.names, self.artifact.inputs, strict=True))
-        arrays, lead = check_samples(self.name, arguments, expected, self.dtype)
+        arrays, lead = checked(self.name, named(self.name, arguments, expected), self.dtype)
+        results = self._filled(self.name, arrays, lead, out)
+        return tuple(results) if self.artifact.several else results[0]
+
+    def evaluate(self, where: str, arguments: Sequence[Argument], out: Any = None) -> Any:
+        """The same with arguments that say what they are: without a leading shape, what is not
+        finite is refused, and so is a result that is not.
+
+        where: what is being called on what, for messages, such as "inverse_dynamics of 'panda'".
+        """
+        arrays, lead = checked(where, arguments, self.dtype, strict=True)
+        results = self._filled(where, arrays, lead, out)
+        refuse_infinite(where, lead, results)
+        return tuple(results) if self.artifact.several else results[0]
+
+    def _filled(
+        self, where: str, arrays: Sequence[np.ndarray], lead: tuple[int, ...], out: Any
+    ) -> list[np.ndarray]:
+        """The results for sound arrays."""
         shapes = [lead + shape for shape in self.artifact.outputs]
-        results = result_arrays(self.name, shapes, self.dtype, out)
+        results = result_arrays(where, shapes, self.dtype, out)
         if out is not None:
             arrays = [x.copy() if _in_the_way(x, results) else x for x in arrays]
         self._run_batch(arrays, results, lead)
-        return tuple(results) if self.artifact.several else results[0]
+        return results
 
     def _run_batch(
         self, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], lead: tuple[int, ...]
@@ -231,9 +254,7 @@ def result_arrays(
 ) -> list[np.ndarray]:
     """New arrays for results of these shapes, or the given ones, checked."""
     if out is None:
-        # one block of all their size first, for the reason given in `llvm_call.keep_pages`
-        np.empty(sum(_size(shape) for shape in shapes), dtype)
-        return [np.empty(shape, dtype) for shape in shapes]
+        return memory.arrays(shapes, dtype)
     given = list(out) if isinstance(out, (tuple, list)) else [out]
     for x, shape in zip(given, shapes, strict=False):
         good = isinstance(x, np.ndarray) and x.dtype == dtype and x.shape == shape

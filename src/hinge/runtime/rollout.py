@@ -13,8 +13,9 @@ import numpy as np
 from ..errors import ArgumentError
 from ..graph.operations import Operations
 from ..graph.scan import Scan
+from .arguments import checked, named
 from .artifact import Artifact, build, find
-from .check import check_samples, check_whole, scalar_of
+from .check import check_whole, scalar_of
 from .engine import Library
 from .progress import progress, tell_if_long
 from .target import Target, host
@@ -78,7 +79,7 @@ class Rollout:
     def __call__(self, *arrays: Any, steps: int | None = None, every: int = 1) -> Any:
         """Run; steps: how many, if there are no inputs to tell."""
         timed = list(self.shapes)[self.states : self.states + self.inputs]
-        given, lead = check_samples(self.name, arrays, self.shapes, self.dtype, timed)
+        given, lead = checked(self.name, named(self.name, arrays, self.shapes, timed), self.dtype)
         steps = self._steps(given, steps)
         every = check_whole(self.name, "every", every)
         artifact = self._code(math.prod(lead)).artifact

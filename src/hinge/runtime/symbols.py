@@ -35,6 +35,7 @@ def symbols() -> dict[str, int]:
         "hinge_list_item": python.PyList_GetItem,
         "hinge_set_item": python.PyTuple_SetItem,
         "hinge_number": python.PyLong_AsSsize_t,
+        "hinge_from_number": python.PyLong_FromSsize_t,
         "hinge_retain": python.Py_IncRef,
         "hinge_release": python.Py_DecRef,
         "hinge_allocate": python.PyMem_RawMalloc,

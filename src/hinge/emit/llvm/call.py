@@ -39,7 +39,7 @@ class Call:
             "entry:",
             *room,
             f"  %shape = alloca [{dimensions + 1} x i64]",
-            f"  %results = alloca [{len(self.program.outputs)} x ptr]",
+            f"  %results = alloca [{max(len(self.program.outputs), 1)} x ptr]",
             *self.lines,
             "otherwise:",
             otherwise,
@@ -150,6 +150,8 @@ class Call:
             self.set("ptr", array, "%results", i)
         self.put("br label %ready")
         self.label("new")
+        if self.lead:
+            self.remembered()
         self.new()
         self.put("br label %ready")
         self.label("ready")
@@ -191,6 +193,29 @@ class Call:
         """Where an array with so many numbers per sample ends."""
         total = self.let(f"mul i64 {self.lead[0] if self.lead else 1}, {self.word * size}")
         return self.let(f"getelementptr i8, ptr {data}, i64 {total}")
+
+    def remembered(self) -> None:
+        """Results of more bytes than item 7 of `self` says: from item 6, which knows of some."""
+        size = self.let(f"mul i64 {self.lead[0]}, {self.word * sum(self.program.output_sizes)}")
+        limit = self.let(f"call i64 @hinge_number(ptr {self.own(7)})")
+        self.branch(self.let(f"icmp sgt i64 {size}, {limit}"), "large", "small")
+        self.label("large")
+        number = self.let(f"call ptr @hinge_from_number(i64 {self.lead[0]})")
+        self.put(f"store ptr {number}, ptr %results")
+        asked = f"ptr {self.own(6)}, ptr %results, i64 1, ptr null"
+        arrays = self.let(f"call ptr @hinge_vectorcall({asked})")
+        self.put(f"call void @hinge_release(ptr {number})")
+        self.branch(self.let(f"icmp eq ptr {arrays}, null"), "none", "some")
+        self.label("none")
+        self.put("ret ptr null")
+        self.label("some")
+        for i in range(len(self.program.outputs)):
+            array = self.let(f"call ptr @hinge_item(ptr {arrays}, i64 {i})")
+            self.put(f"call void @hinge_retain(ptr {array})")
+            self.set("ptr", array, "%results", i)
+        self.put(f"call void @hinge_release(ptr {arrays})")
+        self.put("br label %ready")
+        self.label("small")
 
     def new(self) -> None:
         """New arrays; if one cannot be made, those before it are let go, and its error is told."""

@@ -7,7 +7,7 @@ other case, and for one sample of a strict kernel when a result is not finite, `
 arguments to `many`, and that to the Python callable that is the first item of `self`, which knows
 what to do or what to say.  The other items: the type of several results; how many samples are worth
 a helper; how many helpers there may be; an array with the address of the team that they belong to;
-and with how many samples `many` begins.
+with how many samples `many` begins; what makes large results for so many, and from how many bytes.
 """
 
 from __future__ import annotations

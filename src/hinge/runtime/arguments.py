@@ -1,0 +1,143 @@
+"""Arrays that calls are given: the one place that says whether they are right.
+
+Every array has the shape of one sample, after any leading shape; leading shapes broadcast.  A call
+without a leading shape is the strict one: NaN, infinity or a zero quaternion raise.  In a batch
+such a sample gives NaN and leaves the others alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import ArgumentError, SingularError
+
+__all__ = ["Argument", "broadcast", "checked", "named", "no_check", "refuse_infinite", "single"]
+
+
+def no_check(sample: np.ndarray) -> str:
+    """Nothing is wrong with any sample."""
+    return ""
+
+
+class Argument(NamedTuple):
+    """An array argument: the shape of one sample, and what it holds.
+
+    check: says what is wrong with a sample that has the right shape and finite entries, or "".
+    timed: it has a dimension for time before all others.
+    """
+
+    name: str
+    value: Any
+    shape: tuple[int, ...]
+    meaning: str = ""
+    check: Callable[[np.ndarray], str] = no_check
+    timed: bool = False
+
+    @property
+    def expected(self) -> str:
+        """The shape in words."""
+        sizes = ", ".join([*(["steps"] if self.timed else []), "…", *map(str, self.shape)])
+        return f"shape ({sizes})" + (f": {self.meaning}" if self.meaning else "")
+
+
+def named(
+    where: str,
+    arrays: Sequence[Any],
+    shapes: Mapping[str, tuple[int, ...]],
+    timed: Collection[str] = (),
+) -> list[Argument]:
+    """As many arrays as there are names, each with the shape of a sample."""
+    if len(arrays) != len(shapes):
+        raise ArgumentError(
+            f"{where} takes {len(shapes)} arrays ({', '.join(shapes)}), got {len(arrays)}"
+        )
+    pairs = zip(shapes.items(), arrays, strict=True)
+    return [Argument(n, x, shape, timed=n in timed) for (n, shape), x in pairs]
+
+
+def checked(
+    where: str, arguments: Sequence[Argument], dtype: np.dtype, strict: bool = False
+) -> tuple[list[np.ndarray], tuple[int, ...]]:
+    """The arrays in that dtype, and their common leading shape.
+
+    strict: without a leading shape, every number has to be finite and every sample sound.
+    """
+    arrays = [_array(where, a) for a in arguments]
+    pairs = list(zip(arguments, arrays, strict=True))
+    leads = [x.shape[int(a.timed) : x.ndim - len(a.shape)] for a, x in pairs]
+    lead = _leading_shape(where, arguments, leads)
+    if strict and lead == ():
+        for a, x in pairs:
+            if problem := _wrong(a, x.astype(float, copy=False)):
+                raise ArgumentError(f"{where}: {problem}")
+    return [x.astype(dtype, copy=not x.flags.aligned) for x in arrays], lead
+
+
+def broadcast(where: str, arguments: Sequence[Argument]) -> dict[str, np.ndarray]:
+    """The arguments as floats, checked and broadcast to their common leading shape."""
+    arrays, lead = checked(where, arguments, np.dtype(float), strict=True)
+    pairs = zip(arguments, arrays, strict=True)
+    return {a.name: np.broadcast_to(x, lead + a.shape) for a, x in pairs}
+
+
+def single(where: str, arguments: Sequence[Argument]) -> dict[str, np.ndarray]:
+    """The arguments of a call that takes one sample only, checked."""
+    arrays = broadcast(where, arguments)
+    for a in arguments:
+        if arrays[a.name].shape != a.shape:
+            raise ArgumentError(
+                f"{where}: {a.name} has shape {arrays[a.name].shape}; this call takes one sample: "
+                f"{a.shape}"
+            )
+    return arrays
+
+
+def refuse_infinite(where: str, lead: tuple[int, ...], results: Sequence[np.ndarray]) -> None:
+    """Raise if results without a leading shape are not finite."""
+    if lead == () and not all(np.isfinite(result).all() for result in results):
+        raise SingularError(
+            f"{where}: the result is not finite: a joint here moves no inertia at all (a massless "
+            f"tip, a zero inertia about the axis) or a number overflows; give the bodies beyond it "
+            f"mass, or the joint armature"
+        )
+
+
+def _array(where: str, a: Argument) -> np.ndarray:
+    try:
+        x = np.asarray(a.value)
+    except ValueError:
+        raise ArgumentError(f"{where}: {a.name} is ragged; expected {a.expected}") from None
+    if x.dtype.kind not in "fiub":
+        raise ArgumentError(
+            f"{where}: {a.name} has dtype {x.dtype}; expected real numbers of {a.expected} (other "
+            f"scalars run through robot.alg)"
+        )
+    before = x.ndim - len(a.shape)
+    if before < int(a.timed) or x.shape[before:] != a.shape:
+        raise ArgumentError(f"{where}: {a.name} has shape {x.shape}; expected {a.expected}")
+    return x
+
+
+def _leading_shape(
+    where: str, arguments: Sequence[Argument], leads: Sequence[tuple[int, ...]]
+) -> tuple[int, ...]:
+    if len(set(leads)) == 1:
+        return leads[0]
+    try:
+        return np.broadcast_shapes(*leads)
+    except ValueError:
+        told = ", ".join(f"{a.name} {lead}" for a, lead in zip(arguments, leads, strict=True))
+        raise ArgumentError(f"{where}: leading shapes do not broadcast: {told}") from None
+
+
+def _wrong(a: Argument, x: np.ndarray) -> str:
+    """What is wrong with one sample of an argument, or nothing."""
+    finite = np.isfinite(x)
+    if not finite.all():
+        bad = np.argwhere(~finite)[0]
+        entry = ", ".join(map(str, bad))
+        return f"{a.name}[{entry}] is {x[tuple(bad)]}; expected finite numbers"
+    return a.check(x)
