@@ -15,7 +15,7 @@ import hinge
 from hinge.algebra.small import cos, sin
 from hinge.emit.llvm import module as llvm
 from hinge.emit.llvm import stream as llvm_stream
-from hinge.emit.llvm.body import Flavor
+from hinge.emit.llvm.flavor import Flavor
 from hinge.graph.interpret import interpret
 from hinge.graph.program import Program, trace
 from hinge.graph.rewrite import EVALUATE
