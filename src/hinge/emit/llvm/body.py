@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...graph.loop import LoopProgram
+from ...graph.operations import OPERATIONS, SINCOS
 from ...graph.program import Program
 from ...graph.registers import Step, step_plan
 from ...graph.scalar import Node, reachable
@@ -24,8 +25,6 @@ __all__ = ["SPARE", "Body", "all_bodies", "bodies", "constants", "parameters", "
 
 # registers for what a single operation needs besides
 SPARE = 2
-
-_BINARY = {"add": "fadd contract", "sub": "fsub contract", "mul": "fmul contract", "div": "fdiv"}
 
 
 def bodies(layout: Layout, flavor: Flavor, wide: Flavor) -> tuple[str, list[str], int]:
@@ -42,7 +41,7 @@ def bodies(layout: Layout, flavor: Flavor, wide: Flavor) -> tuple[str, list[str]
     ready = {
         node.id: place[node.args[0].id] + (room if node.op == "cos" else 0)
         for node in program.nodes
-        if node.op in ("sin", "cos") and node.args[0].id in place
+        if node.op in SINCOS and node.args[0].id in place
     }
     order, held = ordered(program.values, ready), flavor.registers - SPARE
     plan = step_plan(order, layout.place, ready, 2 * room, held, PIECE)
@@ -97,6 +96,7 @@ class Body(ABC):
     code: Function
     names: dict[int, str]
     angles: dict[int, list[Node]]
+    written: dict[str, list[str]]
 
     @abstractmethod
     def fetch(self, node: Node) -> str:
@@ -107,7 +107,7 @@ class Body(ABC):
         """The sines and cosines, by angle."""
         angles: dict[int, list[Node]] = {}
         for node in nodes:
-            if node.op in ("sin", "cos"):
+            if node.op in SINCOS:
                 angles.setdefault(node.args[0].id, []).append(node)
         return angles
 
@@ -142,39 +142,26 @@ class Body(ABC):
         return self.names[node.id]
 
     def operation(self, node: Node) -> None:
-        """The line of an operation."""
-        if node.op in ("sin", "cos"):
+        """The lines of an operation."""
+        if node.op in SINCOS:
             self.sincos(node)
             return
-        f = self.flavor
         args = [self.operand(a) for a in node.args]
-        if node.op in _BINARY:
-            text = f"{_BINARY[node.op]} {f.type} {args[0]}, {args[1]}"
-        elif node.op == "neg":
-            text = f"fneg {f.type} {args[0]}"
-        elif node.op in ("sqrt", "abs"):
-            intrinsic = "sqrt" if node.op == "sqrt" else "fabs"
-            text = f"call {f.type} @llvm.{intrinsic}.{f.suffix}({f.type} {args[0]})"
-        elif node.op == "atan2":
-            text = f"call {f.type} @atan2_{f.name}({f.type} {args[0]}, {f.type} {args[1]})"
-        else:
-            text = self.choice(node.op, args)
-        self.names[node.id] = self.line(text)
+        *before, value = self.lines_of(node.op)
+        last = ""
+        for line in before:
+            last = self.line(line.format(*args, last=last))
+        self.names[node.id] = self.line(value.format(*args, last=last))
 
-    def choice(self, op: str, args: list[str]) -> str:
-        """min, max, less and where, by comparing and selecting; NaN in the first argument stays."""
-        f = self.flavor
-        if op == "where":
-            truth = self.line(f"fcmp une {f.type} {args[0]}, {f.const(0.0)}")
-            a, b = args[1], args[2]
-        elif op == "less":
-            truth = self.line(f"fcmp olt {f.type} {args[0]}, {args[1]}")
-            a, b = f.const(1.0), f.const(0.0)
-        else:
-            sign = "olt" if op == "min" else "ogt"
-            truth = self.line(f"fcmp {sign} {f.type} {args[1]}, {args[0]}")
-            a, b = args[1], args[0]
-        return f"select {f.truth} {truth}, {f.type} {a}, {f.type} {b}"
+    def lines_of(self, op: str) -> list[str]:
+        """The lines of a row of the table, with all but the arguments filled in."""
+        if op not in self.written:
+            f = self.flavor
+            known = {"t": f.type, "x": f.suffix, "truth": f.truth, "last": "{last}"}
+            known |= {"zero": f.const(0.0), "one": f.const(1.0)}
+            row, given = OPERATIONS[op], [f"{{{i}}}" for i in range(OPERATIONS[op].arity)]
+            self.written[op] = [line.format(*given, **known) for line in row.llvm]
+        return self.written[op]
 
     def sincos(self, node: Node) -> None:
         """Both of an angle at once, when the first of them is met."""
@@ -199,7 +186,7 @@ class PieceBody(Body):
     ) -> None:
         self.layout, self.flavor, self.steps, self.slot = layout, flavor, steps, slot
         self.code = Function(name, "void", *parameters(layout.program), attributes="#0")
-        self.names: dict[int, str] = {}
+        self.names, self.written = {}, {}
         self.where = _addresses(layout.program.input_sizes)
         self.angles = self.angles_of(step.node for step in steps)
 

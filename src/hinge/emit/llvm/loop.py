@@ -90,7 +90,7 @@ class _Step(Body):
         places = (f"i64 place{i}" for i in range(len(program.inputs)))
         given = *_shared(program), "i64 own", "i64 parent", "ptr numbers", *places
         self.code = Function(name, "void", *given, attributes="#0")
-        self.names: dict[int, str] = {}
+        self.names, self.written = {}, {}
         self.nodes = reachable(store.value for store in step.stores)
         self.angles = self.angles_of(self.nodes)
         self.stores: dict[int, list[Store]] = {}

@@ -10,11 +10,13 @@ was sampled.  A lane beyond (or not a number) goes to the C library.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
+from ...graph.operations import SINCOS, intrinsics, library_functions
 from .builder import UNLIKELY, Function, Value
 from .flavor import Flavor
 
-__all__ = ["angles_loop", "declarations", "sincos"]
+__all__ = ["angles_loop", "declarations", "library", "sincos"]
 
 # the largest argument of the fast path
 _LARGE = {"double": 1.6e6, "float": 6e3}
@@ -91,6 +93,7 @@ def sincos(code: Function, f: Flavor, x: Value) -> tuple[Value, Value]:
     return sine, cosine
 
 
+@lru_cache(maxsize=8)
 def angles_loop(f: Flavor) -> str:
     """`angles(both, n)`: of n angles the sines in their place, the cosines n further on.
 
@@ -241,11 +244,8 @@ class _Series:
 def declarations(f: Flavor) -> str:
     """What the bodies of a flavor call: intrinsics, and the C library lane by lane."""
     t = f.type
-    lines = [
-        f"declare {t} @llvm.fabs.{f.suffix}({t})",
-        f"declare {t} @llvm.sqrt.{f.suffix}({t})",
-        f"declare {t} @llvm.fmuladd.{f.suffix}({t}, {t}, {t})",
-    ]
+    needed = {"fabs": 1, "fmuladd": 3} | intrinsics()
+    lines = [f"declare {t} @llvm.{x}.{f.suffix}({_types(t, n)})" for x, n in needed.items()]
     if f.lanes > 1:
         lines.append(f"declare i1 @llvm.vector.reduce.or.v{f.lanes}i1({f.truth})")
     pair, cold = f"{{ {t}, {t} }}", "noinline cold #1"
@@ -253,9 +253,23 @@ def declarations(f: Flavor) -> str:
     value = Value(pair, "poison")
     for i, x in enumerate(_per_lane(both, f, ("hinge_sin", "hinge_cos"))):
         value = both.let(pair, f"insertvalue {value}, {x}, {i}")
-    angle = Function(f"atan2_{f.name}", t, f"{t} y", f"{t} x", attributes="noinline #1")
-    angle.ret(*_per_lane(angle, f, ("hinge_atan2",)))
-    return "\n".join([*lines, both.ret(value).text(), angle.text()])
+    lines.append(both.ret(value).text())
+    for name, arity in library_functions().items():
+        if name not in SINCOS:
+            given = (f"{t} x{i}" for i in range(arity))
+            code = Function(f"{name}_{f.name}", t, *given, attributes="noinline #1")
+            lines.append(code.ret(*_per_lane(code, f, (f"hinge_{name}",))).text())
+    return "\n".join(lines)
+
+
+def library() -> str:
+    """The functions of the C library that any flavor calls."""
+    functions = library_functions().items()
+    return "\n".join(f"declare double @hinge_{x}({_types('double', n)})" for x, n in functions)
+
+
+def _types(kind: str, count: int) -> str:
+    return ", ".join([kind] * count)
 
 
 def _per_lane(code: Function, f: Flavor, functions: Sequence[str]) -> list[Value]:

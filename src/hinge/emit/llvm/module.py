@@ -19,7 +19,7 @@ from .builder import HEAD, Function, i64
 from .fast import batch_call, single_call
 from .flavor import Flavor
 from .loop import LoopLayout, loop_bodies
-from .math import angles_loop, declarations
+from .math import angles_loop, declarations, library
 from .scan import scan_parts
 from .stream import streamed, streams
 from .tiles import row_sums, sums, tiles
@@ -30,11 +30,6 @@ __all__ = ["MOST_FOR_SINGLE", "module_text"]
 # where loops keep it short, too much of the stack
 MOST_FOR_SINGLE = 30_000
 MOST_STACK = 1 << 18
-
-_LIBRARY = """declare double @hinge_sin(double)
-declare double @hinge_cos(double)
-declare double @hinge_atan2(double, double)
-"""
 
 
 def module_text(program: Program | LoopProgram | Scan, wide: Flavor, strict: bool = False) -> str:
@@ -47,10 +42,10 @@ def module_text(program: Program | LoopProgram | Scan, wide: Flavor, strict: boo
     if isinstance(program, Scan):
         layout, names, parts = scan_parts(program, wide, strict)
         whole = all_bodies(layout.program, wide, names)
-        return "\n".join([HEAD, _LIBRARY, _index(layout), whole, *parts])
+        return "\n".join([HEAD, library(), _index(layout), whole, *parts])
     layout: Any = LoopLayout(program) if isinstance(program, LoopProgram) else Layout(program)
     text, slots = _evaluation(layout, wide, wide)
-    parts = [HEAD, _LIBRARY, _index(layout), tiles(wide), angles_loop(wide), text]
+    parts = [HEAD, library(), _index(layout), tiles(wide), angles_loop(wide), text]
     if strict:
         parts += [sums(wide), row_sums(wide)]
     parts += [*_runs(layout, wide, strict), _workspace(layout, wide, slots)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
+from functools import lru_cache
 
 from ..layout import Layout
 from .builder import Function, Loop, Value, i64
@@ -19,6 +20,7 @@ __all__ = ["finite", "pack", "row_sums", "sums", "tiles", "unpack"]
 _TILE = ("ptr base", "i64 stride", "i64 b", "i64 end", "ptr noalias tile", "i64 n")
 
 
+@lru_cache(maxsize=8)
 def tiles(f: Flavor) -> str:
     """`pack` and `unpack`.
 
@@ -198,6 +200,7 @@ def finite(layout: Layout, f: Flavor) -> tuple[list[str], str]:
     return lines, "%finite"
 
 
+@lru_cache(maxsize=8)
 def sums(f: Flavor) -> str:
     """Two loops over n values: the bits of all x − x gathered, and a number added to each."""
     gather = Function(f"gather_{f.name}", f.bits, "ptr x", "i64 n", f"{f.bits} start")
@@ -214,6 +217,7 @@ def sums(f: Flavor) -> str:
     return gather.text() + add.ret().text()
 
 
+@lru_cache(maxsize=8)
 def row_sums(f: Flavor) -> str:
     """Whether any bits are set, and the bits of x − x of n numbers gathered, many at a time."""
     attributes = "alwaysinline #1"
