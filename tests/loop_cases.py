@@ -6,7 +6,7 @@ import numpy as np
 
 from hinge import algorithms
 from hinge.graph.loop import Load, LoopProgram, Stage, Step, Store, Visit
-from hinge.graph.rewrite import EVALUATE
+from hinge.graph.operations import OPERATIONS
 from hinge.graph.scalar import Graph, reachable
 from hinge.specialize.arrays import array_shape
 from hinge.specialize.canonical import lean
@@ -49,7 +49,7 @@ def interpreted(program, arrays):
                 elif node.op == "const":
                     known[node.id] = node.value
                 else:
-                    known[node.id] = EVALUATE[node.op](*(known[a.id] for a in node.args))
+                    known[node.id] = OPERATIONS[node.op].value(*(known[a.id] for a in node.args))
             for store in step.stores:
                 row = getattr(visit, store.row)
                 slots[store.slot][row, store.entry] = known[store.value.id]

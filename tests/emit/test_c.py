@@ -4,6 +4,7 @@ import ctypes
 import ctypes.util
 import re
 import subprocess
+from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
@@ -14,9 +15,9 @@ import hinge
 from hinge import algorithms
 from hinge.emit.c.source import c_source
 from hinge.errors import ArgumentError
-from hinge.graph import interpret as definition
+from hinge.graph.interpret import interpret
+from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import trace
-from hinge.graph.scalar import ARITY
 from mechanisms import ROBOTS
 from with_c import (
     SCALARS,
@@ -49,7 +50,7 @@ def c_sines(monkeypatch):
         return apply
 
     for op, count in (("sin", 1), ("cos", 1), ("atan2", 2)):
-        monkeypatch.setitem(definition._NUMPY, op, of(op, count))
+        monkeypatch.setitem(OPERATIONS, op, replace(OPERATIONS[op], numpy=of(op, count)))
 
 
 def check(program, scalar, folder, arguments, **names):
@@ -58,7 +59,7 @@ def check(program, scalar, folder, arguments, **names):
     dtype = SCALARS[scalar]
     columns = [np.array(column, dtype) for column in zip(*arguments, strict=True)]
     with np.errstate(over="ignore"):
-        expected = [np.asarray(x, dtype) for x in definition.interpret(program, columns)]
+        expected = [np.asarray(x, dtype) for x in interpret(program, columns)]
     for k, sample in enumerate(arguments):
         for i, got in enumerate(function(*sample)):
             # without arguments there are no samples
@@ -77,10 +78,10 @@ def samples(program, seed, count=3):
 
 def every_operation():
     """One result per operation, of one, two or three numbers."""
-    ops = [op for op in ARITY if op not in ("const", "input")]
+    ops = list(OPERATIONS)
 
     def fn(x):
-        return tuple(x[0].graph.intern(op, tuple(x[: ARITY[op]])) for op in ops)
+        return tuple(x[0].graph.intern(op, tuple(x[: OPERATIONS[op].arity])) for op in ops)
 
     return trace(fn, [(3,)], "every_operation"), ops
 
@@ -92,7 +93,7 @@ def test_every_operation_on_every_kind_of_number(scalar, tmp_path, c_sines):
     function = Compiled(program, scalar, tmp_path, results=ops)
     with np.errstate(over="ignore", under="ignore"):
         grid = np.array(list(product(EDGES, repeat=3))).astype(SCALARS[scalar])
-    expected = definition.interpret(program, [grid])
+    expected = interpret(program, [grid])
     got = [np.array(column) for column in zip(*map(function, grid), strict=True)]
     for op, a, b in zip(ops, got, expected, strict=True):
         assert_same_bits(a, b, op)
@@ -104,7 +105,7 @@ def test_sines_are_within_two_ulp_of_numpy(scalar, tmp_path):
     program = trace(lambda x: (np.sin(x), np.cos(x), hinge.atan2(x, 0.3)), [(60,)], "sines")
     x = np.linspace(-30, 30, 60).astype(SCALARS[scalar])
     got = Compiled(program, scalar, tmp_path)(x)
-    for a, b in zip(got, definition.interpret(program, [x]), strict=True):
+    for a, b in zip(got, interpret(program, [x]), strict=True):
         assert (np.abs(a - b) <= 2 * np.spacing(np.maximum(np.abs(b), 1e-3))).all()
 
 
@@ -119,7 +120,7 @@ def test_random_expressions_keep_the_order_of_the_graph(scalar, seed, tmp_path, 
 def random_program(seed, count):
     """Any operation on arguments, numbers and the latest values; every seventh is a result."""
     rng = np.random.default_rng(seed)
-    ops = [op for op in ARITY if op not in ("const", "input")]
+    ops = list(OPERATIONS)
     weights = np.array([8.0 if op in ("add", "sub", "mul", "neg") else 1.0 for op in ops])
 
     def fn(x):
@@ -127,7 +128,8 @@ def random_program(seed, count):
         for _ in range(count):
             op = str(rng.choice(ops, p=weights / weights.sum()))
             choice = [*values[-10:], *x, *(graph.const(v) for v in (-0.75, 1.1, -3.0))]
-            node = graph.make(op, *(choice[i] for i in rng.integers(len(choice), size=ARITY[op])))
+            picks = rng.integers(len(choice), size=OPERATIONS[op].arity)
+            node = graph.make(op, *(choice[i] for i in picks))
             values += [node] if node.op != "const" else []
         return np.array(values[::7])
 

@@ -15,11 +15,11 @@ import hinge
 from hinge.algebra.small import cos, sin
 from hinge.emit.llvm import module as llvm
 from hinge.emit.llvm import stream as llvm_stream
-from hinge.emit.llvm.body import Flavor
+from hinge.emit.llvm.flavor import Flavor
 from hinge.graph.interpret import interpret
+from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import Program, trace
-from hinge.graph.rewrite import EVALUATE
-from hinge.graph.scalar import ARITY, Graph
+from hinge.graph.scalar import Graph
 from hinge.runtime import kernel as kernel_module
 from hinge.runtime.kernel import Kernel
 from hinge.runtime.target import Target, host
@@ -50,7 +50,7 @@ def every_operation():
     """One result per operation, of the first arguments."""
     graph = Graph()
     x = [graph.input() for _ in range(3)]
-    values = tuple(graph.intern(op, tuple(x[: ARITY[op]])) for op in EVALUATE)
+    values = tuple(graph.intern(op, tuple(x[: OPERATIONS[op].arity])) for op in OPERATIONS)
     return Program("every_operation", ((3,),), ((len(values),),), values)
 
 
@@ -74,7 +74,7 @@ def test_every_operation_is_that_of_interpret(dtype, target):
     (expected,) = interpret(EVERY, [x])
     single = np.array([kernel.call(row) for row in x])
     for got in (kernel(x), single):
-        for i, op in enumerate(EVALUATE):
+        for i, op in enumerate(OPERATIONS):
             if op in INEXACT:
                 bound = 4 * np.finfo(dtype).eps
                 np.testing.assert_allclose(got[:, i], expected[:, i], rtol=bound, err_msg=op)
@@ -90,7 +90,7 @@ def test_every_batch_size(dtype, target):
     x = np.random.default_rng(1).normal(size=(max(SIZES), 3)).astype(dtype)
     (expected,) = interpret(EVERY, [x])
     for n in SIZES:
-        room = np.full((n + 40, len(EVALUATE)), 7.0, dtype)
+        room = np.full((n + 40, len(OPERATIONS)), 7.0, dtype)
         assert kernel(x[:n], out=room[20 : 20 + n]) is not None
         bound = 4 * np.finfo(dtype).eps
         np.testing.assert_allclose(room[20 : 20 + n], expected[:n], rtol=bound, atol=0)

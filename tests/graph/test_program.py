@@ -8,8 +8,8 @@ import pytest
 import hinge
 from hinge import TraceError, algorithms
 from hinge.graph.interpret import interpret
+from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import Program, trace
-from hinge.graph.rewrite import EVALUATE
 from hinge.graph.scalar import Graph
 from hinge.graph.schedule import depth_first, first_angles, ordered, pieces
 from mechanisms import EPS, ROBOTS, assert_close, random_state
@@ -131,7 +131,7 @@ def in_pieces(program, inputs, size):
         used = [*piece.loads.values(), *piece.stores.values()]
         assert len(set(used)) == len(used), "two values of a piece in one slot"
         for node in piece.nodes:
-            written[node.id] = known[node.id] = EVALUATE[node.op](*map(value, node.args))
+            written[node.id] = known[node.id] = OPERATIONS[node.op].value(*map(value, node.args))
             if node.id in piece.stores:
                 workspace[piece.stores[node.id]] = known[node.id]
     return [written[v.id] for v in program.values]

@@ -5,9 +5,9 @@ import pytest
 
 from hinge import algorithms
 from hinge.graph.interpret import interpret
+from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import trace
 from hinge.graph.registers import step_plan
-from hinge.graph.rewrite import EVALUATE
 from hinge.graph.schedule import ordered
 from mechanisms import EPS, ROBOTS, random_state
 
@@ -35,7 +35,7 @@ class Machine:
             assert not self.held, "something is held from one piece to the next"
 
     def step(self, node, gone):
-        self.held[node.id] = EVALUATE[node.op](*map(self.value, node.args))
+        self.held[node.id] = OPERATIONS[node.op].value(*map(self.value, node.args))
         if node.id in self.plan.slot:
             self.stores += 1
             self.workspace[self.plan.slot[node.id]] = self.held[node.id]

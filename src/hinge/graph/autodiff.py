@@ -1,4 +1,4 @@
-"""Derivatives on a graph: forward, backward and whole Jacobians, from one table of local rules.
+"""Derivatives on a graph: forward, backward and whole Jacobians, from the slopes of operations.
 
 forward     ṅ = Σᵢ ∂n/∂aᵢ ȧᵢ                 from the leaves to the values
 backward    ā = Σ n̄ ∂n/∂a over uses n of a    from the values to the leaves
@@ -14,64 +14,21 @@ derivative 0, even where its own is infinite or undefined.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from .operations import OPERATIONS, Slope
 from .rewrite import fold
 from .scalar import Node, reachable
 
-__all__ = ["RULES", "adjoints", "jacobian_nodes", "tangents"]
+__all__ = ["adjoints", "jacobian_nodes", "tangents"]
 
-# ∂n/∂a from n, or a number
-Rule = Callable[[Node], Node] | float
-# a node, and its arguments that depend on leaves, each with the rule of the derivative
-Step = tuple[Node, list[tuple[Node, Rule]]]
+# a node, and its arguments that depend on leaves, each with the slope
+Step = tuple[Node, list[tuple[Node, Slope]]]
 # derivatives of nodes, by node id; then by number of the leaf (forward) or the value (backward)
 Sparse = dict[int, dict[int, Node]]
-
-
-def _where(condition: Callable[[Node], Node], then: float, otherwise: float) -> Rule:
-    return lambda n: n.graph.make("where", condition(n), then, otherwise)
-
-
-def _less(i: int, j: int) -> Callable[[Node], Node]:
-    return lambda n: n.graph.make("less", n.args[i], n.args[j])
-
-
-def _over_square(n: Node) -> Node:
-    """1/(y² + x²) of atan2(y, x)."""
-    y, x = n.args
-    return 1 / (y * y + x * x)
-
-
-# ∂n/∂a of a node n for each of its arguments a; None where it is zero
-RULES: dict[str, tuple[Rule | None, ...]] = {
-    "const": (),
-    "input": (),
-    "add": (1.0, 1.0),
-    "sub": (1.0, -1.0),
-    "mul": (lambda n: n.args[1], lambda n: n.args[0]),
-    "div": (lambda n: 1 / n.args[1], lambda n: -n / n.args[1]),
-    "neg": (-1.0,),
-    "sqrt": (lambda n: 0.5 / n,),
-    "sin": (lambda n: n.args[0].cos(),),
-    "cos": (lambda n: -n.args[0].sin(),),
-    "atan2": (lambda n: n.args[1] * _over_square(n), lambda n: -n.args[0] * _over_square(n)),
-    "abs": (_where(lambda n: n.graph.make("less", n.args[0], 0), -1, 1),),
-    "min": (_where(_less(1, 0), 0, 1), _where(_less(1, 0), 1, 0)),
-    "max": (_where(_less(0, 1), 0, 1), _where(_less(0, 1), 1, 0)),
-    "less": (None, None),
-    "where": (None, _where(lambda n: n.args[0], 1, 0), _where(lambda n: n.args[0], 0, 1)),
-}
-# the same of the second argument, where the first does not depend on leaves
-_ALONE: dict[str, Rule] = {
-    "min": _where(_less(0, 1), 0, 1),
-    "max": _where(_less(1, 0), 0, 1),
-}
-# their slopes are ±1 or choices: no multiplication
-_FREE = {"add", "sub", "neg", "min", "max", "where"}
 
 
 def tangents(values: Sequence[Node], seeds: Mapping[Node, Any]) -> list[Node]:
@@ -128,10 +85,13 @@ def _steps(values: Iterable[Node], leaves: Iterable[Node]) -> list[Step]:
     steps: list[Step] = []
     for i in sorted(seen):
         node = seen[i]
-        pairs = zip(node.args, RULES[node.op], strict=True)
-        edges = [(a, rule) for a, rule in pairs if rule is not None and a.id in active]
-        if len(edges) == 1 and node.op in _ALONE and edges[0][0] is node.args[1]:
-            edges = [(node.args[1], _ALONE[node.op])]
+        if not node.args:
+            continue
+        row = OPERATIONS[node.op]
+        pairs = zip(node.args, row.slopes, strict=True)
+        edges = [(a, slope) for a, slope in pairs if slope is not None and a.id in active]
+        if len(edges) == 1 and row.alone is not None and edges[0][0] is node.args[1]:
+            edges = [(node.args[1], row.alone)]
         if edges:
             active.add(i)
             steps.append((node, edges))
@@ -141,7 +101,7 @@ def _steps(values: Iterable[Node], leaves: Iterable[Node]) -> list[Step]:
 def _forward(steps: list[Step], dots: Sparse) -> None:
     for node, edges in steps:
         for a, rule in edges:
-            slope = _slope(rule, node)
+            slope = _at(node, rule)
             for leaf, dot in dots.get(a.id, {}).items():
                 _add(dots, node, leaf, _times(slope, dot))
 
@@ -152,13 +112,13 @@ def _backward(steps: list[Step], bars: Sparse) -> None:
         if not rows:
             continue
         for a, rule in edges:
-            slope = _slope(rule, node)
+            slope = _at(node, rule)
             for value, bar in rows.items():
                 _add(bars, a, value, _times(slope, bar))
 
 
-def _slope(rule: Rule, node: Node) -> Node:
-    return rule(node) if callable(rule) else node.graph.const(rule)
+def _at(node: Node, slope: Slope) -> Node:
+    return slope(node) if callable(slope) else node.graph.const(slope)
 
 
 def _add(sparse: Sparse, node: Node, index: int, term: Node) -> None:
@@ -237,10 +197,10 @@ def _forward_count(steps: list[Step], leaves: Sequence[Node]) -> int:
         masks[leaf.id] = masks.get(leaf.id, 0) | 1 << i
     count = 0
     for node, edges in steps:
-        mask = 0
+        mask, free = 0, OPERATIONS[node.op].free
         for a, _ in edges:
             count += (mask & masks[a.id]).bit_count()
-            count += 0 if node.op in _FREE else masks[a.id].bit_count()
+            count += 0 if free else masks[a.id].bit_count()
             mask |= masks[a.id]
         masks[node.id] = mask
     return count
@@ -252,9 +212,9 @@ def _backward_count(steps: list[Step], values: Sequence[Node]) -> int:
         masks[value.id] = masks.get(value.id, 0) | 1 << i
     count = 0
     for node, edges in reversed(steps):
-        mask = masks.get(node.id, 0)
+        mask, free = masks.get(node.id, 0), OPERATIONS[node.op].free
         for a, _ in edges:
             old = masks.get(a.id, 0)
-            count += (old & mask).bit_count() + (0 if node.op in _FREE else mask.bit_count())
+            count += (old & mask).bit_count() + (0 if free else mask.bit_count())
             masks[a.id] = old | mask
     return count

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .rewrite import EVALUATE
+from .operations import OPERATIONS
 from .scalar import Node
 
 __all__ = ["atan2", "less", "maximum", "minimum", "where"]
@@ -21,7 +21,7 @@ def _apply(op: str, *args: Any) -> Any:
     args = tuple(a.item() if isinstance(a, np.ndarray) else a for a in args)
     node = next((a for a in args if isinstance(a, Node)), None)
     if node is None:
-        return EVALUATE[op](*(float(a) for a in args))
+        return OPERATIONS[op].value(*(float(a) for a in args))
     return node.graph.make(op, *args)
 
 

@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from .operations import OPERATIONS
 from .program import Program
 
 __all__ = ["interpret"]
-
-_NUMPY: dict[str, Any] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "neg": np.negative,
-    "sqrt": np.sqrt,
-    "sin": np.sin,
-    "cos": np.cos,
-    "atan2": np.arctan2,
-    "abs": np.abs,
-    "min": lambda a, b: np.where(b < a, b, a),
-    "max": lambda a, b: np.where(b > a, b, a),
-    "less": lambda a, b: np.asarray(a < b, dtype=np.asarray(a).dtype),
-    "where": lambda c, a, b: np.where(c != 0, a, b),
-}
 
 
 def interpret(program: Program, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -44,7 +27,7 @@ def interpret(program: Program, arguments: Sequence[np.ndarray]) -> list[np.ndar
             elif node.op == "input":
                 values[node.id] = inputs[..., node.value]
             else:
-                values[node.id] = _NUMPY[node.op](*(values[a.id] for a in node.args))
+                values[node.id] = OPERATIONS[node.op].numpy(*(values[a.id] for a in node.args))
     results, start = [], 0
     for shape, size in zip(program.outputs, program.output_sizes, strict=True):
         out = np.empty((*lead, size), dtype)

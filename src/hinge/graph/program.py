@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import TraceError
 from .arrays import Shape, entries, inputs, lifted
-from .operations import Operations
+from .operations import SINCOS, Operations
 from .scalar import Graph, Node, reachable
 
 __all__ = ["Program", "trace"]
@@ -49,7 +49,7 @@ class Program:
     def ops(self) -> Operations:
         """How many operations of each kind."""
         count = Counter(node.op for node in self.nodes)
-        angles = {node.args[0].id for node in self.nodes if node.op in ("sin", "cos")}
+        angles = {node.args[0].id for node in self.nodes if node.op in SINCOS}
         return Operations.counted(count, len(angles))
 
     @cached_property

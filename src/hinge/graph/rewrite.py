@@ -8,36 +8,12 @@ together first.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["EVALUATE", "fold"]
+from .operations import OPERATIONS
 
-
-def _divide(a: float, b: float) -> float:
-    if b:
-        return a / b
-    return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1, b)
-
-
-# what each operation does to numbers
-EVALUATE: dict[str, Callable[..., float]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": _divide,
-    "neg": lambda a: -a,
-    "sqrt": lambda a: math.sqrt(a) if a >= 0 else math.nan,
-    "sin": lambda a: math.sin(a) if math.isfinite(a) else math.nan,
-    "cos": lambda a: math.cos(a) if math.isfinite(a) else math.nan,
-    "atan2": math.atan2,
-    "abs": lambda a: abs(a),
-    "min": lambda a, b: b if b < a else a,
-    "max": lambda a, b: b if b > a else a,
-    "less": lambda a, b: float(a < b),
-    "where": lambda c, a, b: a if c else b,
-}
+__all__ = ["fold"]
 
 
 def fold(graph: Any, op: str, args: tuple[Any, ...]) -> Any:
@@ -46,7 +22,7 @@ def fold(graph: Any, op: str, args: tuple[Any, ...]) -> Any:
         if a.op != "const":
             break
     else:
-        return graph.const(EVALUATE[op](*(a.value for a in args)))
+        return graph.const(OPERATIONS[op].value(*(a.value for a in args)))
     rule = _RULES.get(op)
     return graph.intern(op, args) if rule is None else rule(graph, *args)
 
@@ -130,7 +106,7 @@ def _div(graph: Any, a: Any, b: Any) -> Any:
     if b.op == "neg":
         return _neg(graph, _div(graph, a, b.args[0]))
     if b.op == "const":
-        return _mul(graph, graph.const(_divide(1.0, b.value)), a)
+        return _mul(graph, graph.const(OPERATIONS["div"].value(1.0, b.value)), a)
     if a.op == "const" and a.value == 1:
         return graph.intern("div", (a, b))
     return _mul(graph, a, graph.intern("div", (graph.const(1.0), b)))

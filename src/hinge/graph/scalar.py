@@ -1,8 +1,9 @@
 """Traced scalars: arithmetic on them writes a graph instead of computing numbers.
 
-A node is an operation and its arguments; equal nodes are the same object (hash-consing), so common
-subexpressions are shared by construction, and `rewrite` folds a node as it is made.  NumPy object
-arrays of nodes are the containers.  A node knows nothing of robots, batches or targets.
+A node is an operation and its arguments; "const" and "input" carry a value instead.  Equal nodes
+are the same object (hash-consing), so common subexpressions are shared by construction, and
+`rewrite` folds a node as it is made.  NumPy object arrays of nodes are the containers.  A node
+knows nothing of robots, batches or targets.
 """
 
 from __future__ import annotations
@@ -13,31 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import TraceError
+from .operations import OPERATIONS
 from .rewrite import fold
 
-__all__ = ["ARITY", "Graph", "Node", "reachable"]
-
-# every operation and how many arguments it has; "const" and "input" carry a value instead
-ARITY = {
-    "const": 0,
-    "input": 0,
-    "add": 2,
-    "sub": 2,
-    "mul": 2,
-    "div": 2,
-    "neg": 1,
-    "sqrt": 1,
-    "sin": 1,
-    "cos": 1,
-    "atan2": 2,
-    "abs": 1,
-    "min": 2,
-    "max": 2,
-    "less": 2,
-    "where": 3,
-}
-# min and max are not: what they make of NaN depends on the order
-_COMMUTATIVE = {"add", "mul"}
+__all__ = ["Graph", "Node", "reachable"]
 
 Number = (int, float, np.integer, np.floating)
 
@@ -217,7 +197,7 @@ class Graph:
 
     def intern(self, op: str, args: tuple[Node, ...], value: Any = None) -> Node:
         """The one node of this operation and these arguments."""
-        if op in _COMMUTATIVE and args[0].id > args[1].id:
+        if len(args) == 2 and args[0].id > args[1].id and OPERATIONS[op].commutative:
             args = (args[1], args[0])
         key = (op, value, *(a.id for a in args))
         node = self._table.get(key)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from .operations import SINCOS
 from .scalar import Node
 
 __all__ = ["PIECE", "Piece", "depth_first", "first_angles", "ordered", "pieces"]
@@ -36,7 +37,7 @@ def first_angles(nodes: Iterable[Node]) -> list[Node]:
     for node in nodes:
         if any(a.id in later for a in node.args):
             later.add(node.id)
-        elif node.op in ("sin", "cos"):
+        elif node.op in SINCOS:
             later.add(node.id)
             found[node.args[0].id] = node.args[0]
     return list(found.values())

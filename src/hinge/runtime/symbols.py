@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..graph.operations import library_functions
+
 __all__ = ["symbols"]
 
 # of NumPy's C interface, whose numbering is part of its ABI, and of Python's stable one
@@ -24,9 +26,7 @@ def symbols() -> dict[str, int]:
     """The address of every name that compiled code may use but does not define."""
     python, math = ctypes.pythonapi, _math_library()
     functions = {
-        "hinge_sin": math.sin,
-        "hinge_cos": math.cos,
-        "hinge_atan2": math.atan2,
+        **{f"hinge_{name}": getattr(math, name) for name in library_functions()},
         "hinge_vectorcall": python.PyObject_Vectorcall,
         "hinge_new_tuple": python.PyTuple_New,
         "hinge_size": python.PyTuple_Size,

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from ..emit.llvm.body import Flavor
+    from ..emit.llvm.flavor import Flavor
 
 __all__ = ["Target", "host", "llvm_version"]
 
@@ -31,7 +31,7 @@ class Target(NamedTuple):
 
     def flavor(self, scalar: str) -> Flavor:
         """What one value of compiled code is on it."""
-        from ..emit.llvm.body import Flavor
+        from ..emit.llvm.flavor import Flavor
 
         can = self.features.split(",")
         many = "+avx512vl" in can or _is_arm()

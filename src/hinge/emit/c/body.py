@@ -14,33 +14,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...graph.operations import ATOM, CHOICE, OPERATIONS, PRODUCT, SIGN, SINCOS, SUM, TRUTH
 from ...graph.scalar import Node
 from ...graph.schedule import Piece
 
 __all__ = ["Body", "Entry", "Scalar"]
 
-# how tightly an expression holds together; in parentheses where it must hold more
-_TRUTH, _CHOICE, _SUM, _SIGN, _PRODUCT, _ATOM = range(6)
 # an expression longer than this is cut at its longest part
 _WIDTH = 72
 
-# each operation: its text, how tightly each argument must hold, how tightly it holds itself
-_RULES: dict[str, tuple[str, tuple[int, ...], int]] = {
-    "add": ("{} + {}", (_SUM, _PRODUCT), _SUM),
-    "sub": ("{} - {}", (_SUM, _PRODUCT), _SUM),
-    "mul": ("{} * {}", (_SIGN, _ATOM), _PRODUCT),
-    "div": ("{} / {}", (_SIGN, _ATOM), _PRODUCT),
-    "neg": ("-{}", (_ATOM,), _SIGN),
-    "sqrt": ("sqrt{f}({})", (_CHOICE,), _ATOM),
-    "sin": ("sin{f}({})", (_CHOICE,), _ATOM),
-    "cos": ("cos{f}({})", (_CHOICE,), _ATOM),
-    "abs": ("fabs{f}({})", (_CHOICE,), _ATOM),
-    "atan2": ("atan2{f}({}, {})", (_CHOICE, _CHOICE), _ATOM),
-    "min": ("{1} < {0} ? {1} : {0}", (_SUM, _SUM), _CHOICE),
-    "max": ("{1} > {0} ? {1} : {0}", (_SUM, _SUM), _CHOICE),
-    "less": ("{} < {}", (_SUM, _SUM), _TRUTH),
-    "where": ("{} ? {} : {}", (_TRUTH, _SUM, _SUM), _CHOICE),
-}
 # in math.h these are floats
 _SPECIAL = {"nan": "({})NAN", "inf": "({})INFINITY", "-inf": "-({})INFINITY"}
 _OPPOSITE = {"add": "sub", "sub": "add"}
@@ -57,7 +39,7 @@ class Expression(NamedTuple):
     """Text of C, and how tightly it holds together."""
 
     text: str
-    level: int = _ATOM
+    level: int = ATOM
 
     def within(self, level: int) -> str:
         """The text where an expression of that level is expected."""
@@ -85,7 +67,7 @@ class Scalar:
         with np.errstate(all="ignore"):
             text = repr(x) if self.name == "double" else str(np.float32(x))
         text = _SPECIAL[text].format(self.name) if text in _SPECIAL else text + self.suffix
-        return Expression(text, _SIGN if text[0] == "-" else _ATOM)
+        return Expression(text, SIGN if text[0] == "-" else ATOM)
 
     def operation(self, op: str, args: Sequence[Expression]) -> Expression:
         """An operation on expressions; less gives a truth, which only where can take as it is."""
@@ -93,22 +75,22 @@ class Scalar:
             args = [self._truth(args[0]), *map(self.plain, args[1:])]
         else:
             args = [self.plain(a) for a in args]
-        if op in _OPPOSITE and _SUM < args[1].level < _ATOM and args[1].text[0] == "-":
+        if op in _OPPOSITE and SUM < args[1].level < ATOM and args[1].text[0] == "-":
             # x + -y is x - y to the bit
-            op, args = _OPPOSITE[op], (args[0], Expression(args[1].text[1:], _PRODUCT))
-        text, levels, level = _RULES[op]
+            op, args = _OPPOSITE[op], (args[0], Expression(args[1].text[1:], PRODUCT))
+        text, levels, level = OPERATIONS[op].c
         inner = (a.within(least) for a, least in zip(args, levels, strict=True))
         return Expression(text.format(*inner, f=self.suffix), level)
 
     def plain(self, e: Expression) -> Expression:
         """A truth as a number, 1 or 0; a number as it is."""
         f = self.suffix
-        return Expression(f"{e.text} ? 1.0{f} : 0.0{f}", _CHOICE) if e.level == _TRUTH else e
+        return Expression(f"{e.text} ? 1.0{f} : 0.0{f}", CHOICE) if e.level == TRUTH else e
 
     def _truth(self, e: Expression) -> Expression:
-        if e.level == _TRUTH:
+        if e.level == TRUTH:
             return e
-        return Expression(f"{e.within(_SUM)} != 0.0{self.suffix}", _TRUTH)
+        return Expression(f"{e.within(SUM)} != 0.0{self.suffix}", TRUTH)
 
 
 class Body:
@@ -130,10 +112,10 @@ class Body:
         self.arrays: set[str] = set()
         self.workspace = bool(piece.loads or piece.stores)
         self._scalar, self._piece, self._inputs, self._results = scalar, piece, inputs, results
-        # min and max say their arguments twice
-        self._uses = Counter(
-            a.id for n in piece.nodes for a in n.args for _ in range(1 + (n.op in ("min", "max")))
-        )
+        self._uses: Counter[int] = Counter()
+        for node in piece.nodes:
+            for i, a in enumerate(node.args):
+                self._uses[a.id] += OPERATIONS[node.op].c.said(i)
         self._uses.update([node.id for node in kept] * 2)
         self._known = {id: Expression(_slot(i)) for id, i in piece.loads.items()}
         # expressions that have no name yet
@@ -153,7 +135,7 @@ class Body:
         places = [_slot(self._piece.stores[node.id])] if node.id in self._piece.stores else []
         places += [self._place(entry) for entry in self._results.get(node.id, ())]
         self._known[node.id] = expression
-        if uses == 1 and not places and node.op not in ("sin", "cos"):
+        if uses == 1 and not places and node.op not in SINCOS:
             self._loose.add(node.id)
             return
         if uses or len(places) > 1:
@@ -175,7 +157,7 @@ class Body:
 
     def _name(self, node: Node) -> None:
         """From here on the value has a name."""
-        if node.op in ("sin", "cos"):
+        if node.op in SINCOS:
             number = self._angles.setdefault(node.args[0].id, len(self._angles) + 1)
             name = f"{node.op[0]}{number}"
         else:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ...errors import ArgumentError
 from ...graph.arrays import Shape
 from ...graph.loop import LoopProgram
+from ...graph.operations import functions_of_c
 from ...graph.program import Program
 from .body import Entry, Scalar
 from .names import function_name, parameter_names
@@ -18,7 +19,6 @@ from .names import function_name, parameter_names
 __all__ = ["PART", "Array", "Front", "block", "wrapped"]
 
 _LINE = 100
-_NEEDS_MATH = re.compile(r"\b((sin|cos|sqrt|fabs|atan2)f?\(|INFINITY\b|NAN\b)")
 PART = """/* kept apart: joined again, the parts would take long to compile */
 #if defined(__GNUC__)
 #define PART static __attribute__((noinline)) void
@@ -88,7 +88,7 @@ class Front:
     def file(self, kind: str, code: str, workspace: Sequence[str]) -> str:
         """The whole file; kind: of code, in words; workspace: what the comment says of it."""
         head = self.head("void", self.name, self.arrays)
-        include = ["#include <math.h>"] if _NEEDS_MATH.search(code) else []
+        include = ["#include <math.h>"] if _needs_math(code) else []
         notes = _comment([*self._notes(kind), *workspace])
         return "\n\n".join([notes, *include, f"{head};", code]) + "\n"
 
@@ -120,6 +120,10 @@ class Front:
             f"{ops.divisions} divisions, sin and cos of {ops.sincos} angles, {ops.others} others."
         )
         return lines + textwrap.wrap(cost, _LINE - 4)
+
+
+def _needs_math(code: str) -> bool:
+    return bool(re.search(rf"\b(({'|'.join(functions_of_c())})f?\(|INFINITY\b|NAN\b)", code))
 
 
 def _one_each(

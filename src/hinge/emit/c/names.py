@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from ...graph.operations import functions_of_c
+
 __all__ = ["function_name", "parameter_names"]
 
 # of C and C++, so that a declaration can be copied into either; and macros that compilers define
@@ -17,9 +19,9 @@ reinterpret_cast requires restrict return short signed sizeof static static_asse
 struct switch template this thread_local throw true try typedef typeid typename typeof union unix
 unsigned using virtual void volatile wchar_t while xor xor_eq
 """
-# what the file itself defines or calls, and macros of math.h
+# what the file itself defines, and macros of math.h
 _USED = """
-PART sin cos sqrt fabs atan2 sinf cosf sqrtf fabsf atan2f INFINITY NAN HUGE HUGE_VAL HUGE_VALF
+PART INFINITY NAN HUGE HUGE_VAL HUGE_VALF
 HUGE_VALL MAXFLOAT OVERFLOW UNDERFLOW DOMAIN SING TLOSS PLOSS NULL EOF errno math_errhandling
 signgam
 """
@@ -58,9 +60,10 @@ def function_name(text: str) -> str:
 
 def parameter_names(texts: Sequence[str], others: Iterable[str]) -> list[str]:
     """Names for parameters, all different, and none of them one of the others."""
+    called = {name + suffix for name in functions_of_c() for suffix in ("", "f")}
     names: list[str] = []
     for text in texts:
-        names.append(_free(_spelled(text, "x"), {*_TAKEN, *others, *names}))
+        names.append(_free(_spelled(text, "x"), {*_TAKEN, *called, *others, *names}))
     return names
 
 

@@ -1,4 +1,4 @@
-"""Sine and cosine as LLVM text, for any number of lanes.
+"""Sine and cosine as LLVM, for any number of lanes.
 
 Cody–Waite reduction by π/2 in three parts (four for float), their products exact for |x| below
 2²⁰ π/2 (2¹² π/2), then fdlibm's polynomials on [−π/4, π/4] with the tail of the reduced argument:
@@ -9,9 +9,14 @@ was sampled.  A lane beyond (or not a number) goes to the C library.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from functools import lru_cache
 
-__all__ = ["angles_loop", "declarations", "sincos_text"]
+from ...graph.operations import SINCOS, intrinsics, library_functions
+from .builder import UNLIKELY, Function, Value
+from .flavor import Flavor
+
+__all__ = ["angles_loop", "declarations", "library", "sincos"]
 
 # the largest argument of the fast path
 _LARGE = {"double": 1.6e6, "float": 6e3}
@@ -76,258 +81,211 @@ _COS = {
 }
 
 
-class _Lines:
-    """Lines of text with fresh names."""
-
-    def __init__(self, flavor: Any, prefix: str) -> None:
-        self.f, self.prefix, self.lines, self.count = flavor, prefix, [], 0
-
-    def put(self, text: str) -> str:
-        self.count += 1
-        name = f"%{self.prefix}_{self.count}"
-        self.lines.append(f"  {name} = {text}")
-        return name
-
-    def binary(self, op: str, a: str, b: str) -> str:
-        return self.put(f"{op} {self.f.type} {a}, {b}")
-
-    def fma(self, a: str, b: str, c: str) -> str:
-        t = self.f.type
-        return self.put(f"call {t} @llvm.fmuladd.{self.f.suffix}({t} {a}, {t} {b}, {t} {c})")
-
-    def horner(self, z: str, coefficients: tuple[float, ...]) -> str:
-        value = self.f.const(coefficients[0])
-        for c in coefficients[1:]:
-            value = self.fma(value, z, self.f.const(c))
-        return value
+def sincos(code: Function, f: Flavor, x: Value) -> tuple[Value, Value]:
+    """Both of an angle."""
+    w = _Series(code, f)
+    beyond = w.beyond(x)
+    large = w.any(beyond)
+    s, c = w.both(x)
+    with code.when(large, UNLIKELY) as case:
+        slow = w.from_library(x, beyond, s, c)
+    sine, cosine = (code.merged(case, a, b) for a, b in zip(slow, (s, c), strict=True))
+    return sine, cosine
 
 
-def sincos_text(flavor: Any, x: str, prefix: str) -> tuple[str, str, str]:
-    """Text that computes both, and the names of sine and cosine."""
-    w = _Lines(flavor, prefix)
-    beyond = _beyond(w, x)
-    large = _any(w, beyond)
-    s, c = _both(w, x)
-    head, fast, t = "\n".join(w.lines), f"{prefix}_fast", flavor.type
-    text = f"""{head}
-  br label %{fast}
-{fast}:
-  br i1 {large}, label %{prefix}_slow, label %{prefix}_done, !prof !0
-{prefix}_slow:
-{_from_library(flavor, prefix, x, beyond, s, c)}
-  br label %{prefix}_done
-{prefix}_done:
-  %{prefix}_s = phi {t} [ {s}, %{fast} ], [ %{prefix}_ls, %{prefix}_slow ]
-  %{prefix}_c = phi {t} [ {c}, %{fast} ], [ %{prefix}_lc, %{prefix}_slow ]"""
-    return text, f"%{prefix}_s", f"%{prefix}_c"
-
-
-def angles_loop(flavor: Any) -> str:
+@lru_cache(maxsize=8)
+def angles_loop(f: Flavor) -> str:
     """`angles(both, n)`: of n angles the sines in their place, the cosines n further on.
 
     A loop keeps the constants in registers, and takes no time to compile.
     """
-    w, t = _Lines(flavor, "t"), flavor.type
-    beyond = _beyond(w, "%x")
-    large = _any(w, beyond)
-    s, c = _both(w, "%x")
-    store = "store {t} {s}, ptr %ps, align {n}\n  store {t} {c}, ptr %pc, align {n}".format
-    newline = "\n"
-    return f"""define internal void @angles_{flavor.name}(ptr %both, i64 %n) noinline #0 {{
-entry:
-  br label %head
-head:
-  %j = phi i64 [ 0, %entry ], [ %jn, %next ]
-  %end = icmp eq i64 %j, %n
-  br i1 %end, label %done, label %more
-more:
-  %ps = getelementptr {t}, ptr %both, i64 %j
-  %jc = add i64 %j, %n
-  %pc = getelementptr {t}, ptr %both, i64 %jc
-  %x = load {t}, ptr %ps, align {flavor.bytes}
-{newline.join(w.lines)}
-  {store(t=t, s=s, c=c, n=flavor.bytes)}
-  br i1 {large}, label %slow, label %next, !prof !0
-slow:
-{_from_library(flavor, "t", "%x", beyond, s, c)}
-  {store(t=t, s="%t_ls", c="%t_lc", n=flavor.bytes)}
-  br label %next
-next:
-  %jn = add i64 %j, 1
-  br label %head
-done:
-  ret void
-}}
-"""
+    code = Function(f"angles_{f.name}", "void", "ptr both", "i64 n", attributes="noinline #0")
+    both, n = code.parameters
+    align, w = f"align {f.bytes}", _Series(code, f)
+    with code.count(0, n) as loop:
+        at_sine = code.at(both, loop.i, f.type)
+        at_cosine = code.at(both, code.op("add", loop.i, n), f.type)
+        x = code.load(f.type, at_sine, align)
+        beyond = w.beyond(x)
+        large = w.any(beyond)
+        s, c = w.both(x)
+        code.store(s, at_sine, align)
+        code.store(c, at_cosine, align)
+        with code.when(large, UNLIKELY):
+            s, c = w.from_library(x, beyond, s, c)
+            code.store(s, at_sine, align)
+            code.store(c, at_cosine, align)
+    return code.ret().text()
 
 
-def _both(w: _Lines, x: str) -> tuple[str, str]:
-    """Sine and cosine of what is not too large."""
-    t, bits, word, truth = w.f.type, w.f.bits, w.f.word, w.f.truth
-    if w.f.fused:
-        r, quadrant = _reduced_fused(w, x)
-        sine, cosine = _kernels_fused(w, r)
-    else:
-        r, tail, quadrant = _reduced(w, x)
-        sine, cosine = _kernels(w, r, tail)
-    odd = w.put(f"and {bits} {quadrant}, {word(1)}")
-    swap = w.put(f"icmp ne {bits} {odd}, {word(0)}")
-    s = w.put(f"select {truth} {swap}, {t} {cosine}, {t} {sine}")
-    c = w.put(f"select {truth} {swap}, {t} {sine}, {t} {cosine}")
-    return _flipped(w, s, quadrant), _flipped(w, c, w.put(f"add {bits} {quadrant}, {word(1)}"))
+class _Series:
+    """The arithmetic of both, in a function that is being written."""
+
+    def __init__(self, code: Function, f: Flavor) -> None:
+        self.code, self.f = code, f
+
+    def mul(self, a: Value, b: Value) -> Value:
+        return self.code.op("fmul", a, b)
+
+    def sub(self, a: Value, b: Value) -> Value:
+        return self.code.op("fsub", a, b)
+
+    def fma(self, a: Value, b: Value, c: Value) -> Value:
+        return self.code.call(f"llvm.fmuladd.{self.f.suffix}", a, b, c, result=self.f.type)
+
+    def horner(self, z: Value, coefficients: Sequence[float]) -> Value:
+        value = self.f.value(coefficients[0])
+        for c in coefficients[1:]:
+            value = self.fma(value, z, self.f.value(c))
+        return value
+
+    def bits(self, x: Value) -> Value:
+        return self.code.cast("bitcast", x, self.f.bits)
+
+    def beyond(self, x: Value) -> Value:
+        """Which lanes are beyond the fast path; NaN is."""
+        f = self.f
+        size = self.code.call(f"llvm.fabs.{f.suffix}", x, result=f.type)
+        return self.code.compare("fcmp ugt", size, f.value(_LARGE[f.scalar]))
+
+    def any(self, truth: Value) -> Value:
+        """Whether it is true of any lane."""
+        if self.f.lanes == 1:
+            return truth
+        return self.code.call(f"llvm.vector.reduce.or.v{self.f.lanes}i1", truth, result="i1")
+
+    def both(self, x: Value) -> tuple[Value, Value]:
+        """Sine and cosine of what is not too large."""
+        code, f = self.code, self.f
+        if f.fused:
+            r, quadrant = self.reduced_fused(x)
+            sine, cosine = self.kernels_fused(r)
+        else:
+            r, tail, quadrant = self.reduced(x)
+            sine, cosine = self.kernels(r, tail)
+        odd = code.op("and", quadrant, f.pattern(1))
+        swap = code.compare("icmp ne", odd, f.pattern(0))
+        s, c = code.select(swap, cosine, sine), code.select(swap, sine, cosine)
+        return self.flipped(s, quadrant), self.flipped(c, code.op("add", quadrant, f.pattern(1)))
+
+    def from_library(self, x: Value, beyond: Value, s: Value, c: Value) -> list[Value]:
+        """Both again, the large lanes from the C library."""
+        code, t = self.code, self.f.type
+        pair = code.call(f"slow_sincos_{self.f.name}", x, result=f"{{ {t}, {t} }}")
+        exact = [code.let(t, f"extractvalue {pair}, {i}") for i in range(2)]
+        return [code.select(beyond, a, b) for a, b in zip(exact, (s, c), strict=True)]
+
+    def reduced_fused(self, x: Value) -> tuple[Value, Value]:
+        """x − n π/2, and n as bits."""
+        f = self.f
+        two_over_pi, shift, *parts = _REDUCE_FUSED[f.scalar]
+        shifted = self.fma(x, f.value(two_over_pi), f.value(shift))
+        quadrant = self.bits(shifted)
+        n = self.sub(shifted, f.value(shift))
+        for p in parts:
+            x = self.fma(n, f.value(-p), x)
+        return x, quadrant
+
+    def kernels_fused(self, r: Value) -> tuple[Value, Value]:
+        """sin r = r + r z S(z) and cos r = 1 + z (−½ + z C(z)) for |r| ≤ π/4."""
+        f = self.f
+        z = self.mul(r, r)
+        series = self.horner(z, (*_SIN[f.scalar], _SIN1[f.scalar]))
+        sine = self.fma(self.mul(z, r), series, r)
+        return sine, self.horner(z, (*_COS[f.scalar], -0.5, 1.0))
+
+    def reduced(self, x: Value) -> tuple[Value, Value, Value]:
+        """x − n π/2 in two parts, and n as bits."""
+        mul, sub = self.mul, self.sub
+        two_over_pi, shift, p1, *middle, last = map(self.f.value, _REDUCE[self.f.scalar])
+        shifted = self.fma(x, two_over_pi, shift)
+        quadrant = self.bits(shifted)
+        n = sub(shifted, shift)
+        # all products but the last are exact, and so is the first difference
+        above, lost = sub(x, mul(n, p1)), None
+        for p in middle:
+            part = mul(n, p)
+            r = sub(above, part)
+            more = sub(sub(above, r), part)
+            lost = self.code.op("fadd", lost, more) if lost else more
+            above = r
+        rest = mul(n, last) if lost is None else sub(mul(n, last), lost)
+        r = sub(above, rest)
+        return r, sub(sub(above, r), rest), quadrant
+
+    def kernels(self, r: Value, tail: Value) -> tuple[Value, Value]:
+        """sin(r + tail) and cos(r + tail) for |r| ≤ π/4."""
+        f, mul, sub = self.f, self.mul, self.sub
+        half, one = f.value(0.5), f.value(1.0)
+        z = mul(r, r)
+        v = mul(z, r)
+        series = self.horner(z, _SIN[f.scalar])
+        # r − ((z (½ tail − v s) − tail) − v S1)
+        inner = sub(mul(half, tail), mul(v, series))
+        inner = sub(mul(z, inner), tail)
+        inner = sub(inner, mul(v, f.value(_SIN1[f.scalar])))
+        sine = sub(r, inner)
+        series = mul(z, self.horner(z, _COS[f.scalar]))
+        # 1 − ½z in two parts, the rest of it added to the small terms
+        half_z = mul(half, z)
+        top = sub(one, half_z)
+        lost = sub(sub(one, top), half_z)
+        small = sub(mul(z, series), mul(r, tail))
+        return sine, self.code.op("fadd", top, self.code.op("fadd", lost, small))
+
+    def flipped(self, value: Value, quadrant: Value) -> Value:
+        """The value, negated where bit 1 of the quadrant is set."""
+        code, f = self.code, self.f
+        two = code.op("and", quadrant, f.pattern(2))
+        sign = code.op("shl", two, f.pattern(8 * f.word - 2))
+        return code.cast("bitcast", code.op("xor", self.bits(value), sign), f.type)
 
 
-def _from_library(f: Any, prefix: str, x: str, beyond: str, s: str, c: str) -> str:
-    """Lines that name both again, the large lanes from the C library."""
-    t, p = f.type, f"%{prefix}"
-    pair = f"{{ {t}, {t} }}"
-    return f"""  {p}_lib = call {pair} @slow_sincos_{f.name}({t} {x})
-  {p}_l0 = extractvalue {pair} {p}_lib, 0
-  {p}_l1 = extractvalue {pair} {p}_lib, 1
-  {p}_ls = select {f.truth} {beyond}, {t} {p}_l0, {t} {s}
-  {p}_lc = select {f.truth} {beyond}, {t} {p}_l1, {t} {c}"""
-
-
-def _beyond(w: _Lines, x: str) -> str:
-    """Which lanes are beyond the fast path; NaN is."""
-    f = w.f
-    size = w.put(f"call {f.type} @llvm.fabs.{f.suffix}({f.type} {x})")
-    return w.put(f"fcmp ugt {f.type} {size}, {f.const(_LARGE[f.scalar])}")
-
-
-def _any(w: _Lines, truth: str) -> str:
-    """Whether it is true of any lane."""
-    if w.f.lanes == 1:
-        return truth
-    return w.put(f"call i1 @llvm.vector.reduce.or.v{w.f.lanes}i1({w.f.truth} {truth})")
-
-
-def _reduced_fused(w: _Lines, x: str) -> tuple[str, str]:
-    """x − n π/2, and n as bits."""
-    f = w.f
-    two_over_pi, shift, *parts = _REDUCE_FUSED[f.scalar]
-    shifted = w.fma(x, f.const(two_over_pi), f.const(shift))
-    quadrant = w.put(f"bitcast {f.type} {shifted} to {f.bits}")
-    n = w.binary("fsub", shifted, f.const(shift))
-    for p in parts:
-        x = w.fma(n, f.const(-p), x)
-    return x, quadrant
-
-
-def _kernels_fused(w: _Lines, r: str) -> tuple[str, str]:
-    """sin r = r + r z S(z) and cos r = 1 + z (−½ + z C(z)) for |r| ≤ π/4."""
-    f = w.f
-    z = w.binary("fmul", r, r)
-    series = w.horner(z, (*_SIN[f.scalar], _SIN1[f.scalar]))
-    sine = w.fma(w.binary("fmul", z, r), series, r)
-    return sine, w.horner(z, (*_COS[f.scalar], -0.5, 1.0))
-
-
-def _reduced(w: _Lines, x: str) -> tuple[str, str, str]:
-    """x − n π/2 in two parts, and n as bits."""
-    f = w.f
-    two_over_pi, shift, p1, *middle, last = (f.const(c) for c in _REDUCE[f.scalar])
-    shifted = w.fma(x, two_over_pi, shift)
-    quadrant = w.put(f"bitcast {f.type} {shifted} to {f.bits}")
-    n = w.binary("fsub", shifted, shift)
-    # all products but the last are exact, and so is the first difference
-    above = w.binary("fsub", x, w.binary("fmul", n, p1))
-    lost = ""
-    for p in middle:
-        part = w.binary("fmul", n, p)
-        r = w.binary("fsub", above, part)
-        more = w.binary("fsub", w.binary("fsub", above, r), part)
-        lost = w.binary("fadd", lost, more) if lost else more
-        above = r
-    rest = w.binary("fsub", w.binary("fmul", n, last), lost)
-    r = w.binary("fsub", above, rest)
-    tail = w.binary("fsub", w.binary("fsub", above, r), rest)
-    return r, tail, quadrant
-
-
-def _kernels(w: _Lines, r: str, tail: str) -> tuple[str, str]:
-    """sin(r + tail) and cos(r + tail) for |r| ≤ π/4."""
-    f = w.f
-    half, one = f.const(0.5), f.const(1.0)
-    z = w.binary("fmul", r, r)
-    v = w.binary("fmul", z, r)
-    series = w.horner(z, _SIN[f.scalar])
-    # r − ((z (½ tail − v s) − tail) − v S1)
-    inner = w.binary("fsub", w.binary("fmul", half, tail), w.binary("fmul", v, series))
-    inner = w.binary("fsub", w.binary("fmul", z, inner), tail)
-    inner = w.binary("fsub", inner, w.binary("fmul", v, f.const(_SIN1[f.scalar])))
-    sine = w.binary("fsub", r, inner)
-    series = w.binary("fmul", z, w.horner(z, _COS[f.scalar]))
-    # 1 − ½z in two parts, the rest of it added to the small terms
-    half_z = w.binary("fmul", half, z)
-    top = w.binary("fsub", one, half_z)
-    lost = w.binary("fsub", w.binary("fsub", one, top), half_z)
-    small = w.binary("fsub", w.binary("fmul", z, series), w.binary("fmul", r, tail))
-    cosine = w.binary("fadd", top, w.binary("fadd", lost, small))
-    return sine, cosine
-
-
-def _flipped(w: _Lines, value: str, quadrant: str) -> str:
-    """The value, negated where bit 1 of the quadrant is set."""
-    f = w.f
-    width = 64 if f.scalar == "double" else 32
-    two = w.put(f"and {f.bits} {quadrant}, {f.word(2)}")
-    sign = w.put(f"shl {f.bits} {two}, {f.word(width - 2)}")
-    raw = w.put(f"bitcast {f.type} {value} to {f.bits}")
-    mixed = w.put(f"xor {f.bits} {raw}, {sign}")
-    return w.put(f"bitcast {f.bits} {mixed} to {f.type}")
-
-
-def declarations(flavor: Any) -> str:
+def declarations(f: Flavor) -> str:
     """What the bodies of a flavor call: intrinsics, and the C library lane by lane."""
-    f, t, n = flavor, flavor.type, flavor.name
-    pair = f"{{ {t}, {t} }}"
-    lines = [
-        f"declare {t} @llvm.fabs.{f.suffix}({t})",
-        f"declare {t} @llvm.sqrt.{f.suffix}({t})",
-        f"declare {t} @llvm.fmuladd.{f.suffix}({t}, {t}, {t})",
-    ]
+    t = f.type
+    needed = {"fabs": 1, "fmuladd": 3} | intrinsics()
+    lines = [f"declare {t} @llvm.{x}.{f.suffix}({_types(t, n)})" for x, n in needed.items()]
     if f.lanes > 1:
         lines.append(f"declare i1 @llvm.vector.reduce.or.v{f.lanes}i1({f.truth})")
-    slow = _per_lane(f, ("hinge_sin", "hinge_cos"), ("%x",))
-    lines.append(f"define internal {pair} @slow_sincos_{n}({t} %x) noinline cold #1 {{\n{slow}\n}}")
-    atan = _per_lane(f, ("hinge_atan2",), ("%y", "%x"))
-    lines.append(f"define internal {t} @atan2_{n}({t} %y, {t} %x) noinline #1 {{\n{atan}\n}}")
+    pair, cold = f"{{ {t}, {t} }}", "noinline cold #1"
+    both = Function(f"slow_sincos_{f.name}", pair, f"{t} x", attributes=cold)
+    value = Value(pair, "poison")
+    for i, x in enumerate(_per_lane(both, f, ("hinge_sin", "hinge_cos"))):
+        value = both.let(pair, f"insertvalue {value}, {x}, {i}")
+    lines.append(both.ret(value).text())
+    for name, arity in library_functions().items():
+        if name not in SINCOS:
+            given = (f"{t} x{i}" for i in range(arity))
+            code = Function(f"{name}_{f.name}", t, *given, attributes="noinline #1")
+            lines.append(code.ret(*_per_lane(code, f, (f"hinge_{name}",))).text())
     return "\n".join(lines)
 
 
-def _per_lane(f: Any, functions: tuple[str, ...], args: tuple[str, ...]) -> str:
-    """Apply C functions of double to every lane."""
-    lines: list[str] = []
-    values = ["zeroinitializer" if f.lanes > 1 else "0.0"] * len(functions)
+def library() -> str:
+    """The functions of the C library that any flavor calls."""
+    functions = library_functions().items()
+    return "\n".join(f"declare double @hinge_{x}({_types('double', n)})" for x, n in functions)
+
+
+def _types(kind: str, count: int) -> str:
+    return ", ".join([kind] * count)
+
+
+def _per_lane(code: Function, f: Flavor, functions: Sequence[str]) -> list[Value]:
+    """C functions of double applied to every lane of the parameters."""
+    values = [Value(f.type, "zeroinitializer" if f.lanes > 1 else "0.0")] * len(functions)
     for lane in range(f.lanes):
-        scalars = []
-        for i, arg in enumerate(args):
-            name = arg
-            if f.lanes > 1:
-                name = f"%a{lane}_{i}"
-                lines.append(f"  {name} = extractelement {f.type} {arg}, i32 {lane}")
+        given = list(code.parameters)
+        if f.lanes > 1:
+            given = [code.let(f.scalar, f"extractelement {x}, i32 {lane}") for x in given]
+        if f.scalar == "float":
+            given = [code.cast("fpext", x, "double") for x in given]
+        for i, function in enumerate(functions):
+            x = code.call(function, *given, result="double")
             if f.scalar == "float":
-                lines.append(f"  %w{lane}_{i} = fpext float {name} to double")
-                name = f"%w{lane}_{i}"
-            scalars.append(f"double {name}")
-        for j, function in enumerate(functions):
-            name = f"%r{lane}_{j}"
-            lines.append(f"  {name} = call double @{function}({', '.join(scalars)})")
-            if f.scalar == "float":
-                lines.append(f"  %n{lane}_{j} = fptrunc double {name} to float")
-                name = f"%n{lane}_{j}"
+                x = code.cast("fptrunc", x, "float")
             if f.lanes > 1:
-                new = f"%u{lane}_{j}"
-                old = values[j]
-                lines.append(
-                    f"  {new} = insertelement {f.type} {old}, {f.scalar} {name}, i32 {lane}"
-                )
-                name = new
-            values[j] = name
-    if len(functions) == 1:
-        return "\n".join([*lines, f"  ret {f.type} {values[0]}"])
-    pair = f"{{ {f.type}, {f.type} }}"
-    lines.append(f"  %p0 = insertvalue {pair} poison, {f.type} {values[0]}, 0")
-    lines.append(f"  %p1 = insertvalue {pair} %p0, {f.type} {values[1]}, 1")
-    return "\n".join([*lines, f"  ret {pair} %p1"])
+                x = code.let(f.type, f"insertelement {values[i]}, {x}, i32 {lane}")
+            values[i] = x
+    return values

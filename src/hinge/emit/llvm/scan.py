@@ -1,4 +1,4 @@
-"""Time loops as LLVM text: a tile of samples goes through all steps before the next tile starts.
+"""Time loops as LLVM: a tile of samples goes through all steps before the next tile starts.
 
 The states of a tile stay in the scratch memory, as vectors over its samples, from the first step to
 the last.  A step loads its inputs, runs the bodies once for each stage, hands the new states on,
@@ -7,11 +7,16 @@ and now and then writes down its results.  One lane makes the same code for a si
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from ...graph.scan import Scan
 from ..layout import Layout
-from .body import Flavor, bodies, constants, number_text
+from .batch import indexed
+from .body import bodies, put_constants
+from .builder import Function, Value, i64
+from .flavor import Flavor, number_text
 from .math import angles_loop, declarations
-from .tiles import finite_sum, sums, tiles
+from .tiles import sums, tiles
 
 __all__ = ["scan_parts"]
 
@@ -24,11 +29,12 @@ def scan_parts(scan: Scan, f: Flavor, strict: bool) -> tuple[Layout, list[str], 
     layout = Layout(scan.step)
     text, names, slots = bodies(layout, f, f)
     rows = tiles(f) if f.lanes > 1 else _rows_alone(f)
-    parts = [declarations(f), angles_loop(f), text, rows, _moves(f)]
+    parts = [declarations(f), angles_loop(f), text, rows, _splat(f), _take(f), _fetch(f)]
     parts += [_table(scan, f), sums(f)] if strict else [_table(scan, f)]
     loop = _Loop(scan, layout, f, strict)
-    size = f"define i64 @workspace() #1 {{\n  ret i64 {(loop.scratch + slots) * f.bytes}\n}}\n"
-    return layout, names, [*parts, loop.text(), size]
+    size = i64((loop.scratch + slots) * f.bytes)
+    workspace = Function("workspace", "i64", linkage="").ret(size).text()
+    return layout, names, [*parts, loop.text(), workspace]
 
 
 def _table(scan: Scan, f: Flavor) -> str:
@@ -38,84 +44,47 @@ def _table(scan: Scan, f: Flavor) -> str:
 
 def _rows_alone(f: Flavor) -> str:
     """`pack` and `unpack` of one sample; the sum is not used here."""
-    head = "ptr %base, i64 %stride, i64 %b, i64 %end, ptr %tile, i64 %n"
-    lines = [
-        f"define internal {f.type} @pack_{f.name}({head}, {f.type} %sum) #1 {{",
-        "  %o = mul i64 %b, %stride",
-        "  %row = getelementptr i8, ptr %base, i64 %o",
-        f"  call void @splat_{f.name}(ptr %row, ptr %tile, i64 %n)",
-        f"  ret {f.type} %sum\n}}",
-        f"define internal {f.type} @unpack_{f.name}({head}, ptr %index, {f.type} %sum) #1 {{",
-        "  %o = mul i64 %b, %stride",
-        "  %row = getelementptr i8, ptr %base, i64 %o",
-        f"  call void @take_{f.name}(ptr %tile, ptr %index, ptr %row, i64 %n)",
-        f"  ret {f.type} %sum\n}}",
-    ]
-    return "\n".join(lines)
+    tile, total = ("ptr base", "i64 stride", "i64 b", "i64 end", "ptr tile", "i64 n"), f"{f.type} s"
+    code = Function(f"pack_{f.name}", f.type, *tile, total)
+    base, stride, b, _, tile_, n, s = code.parameters
+    code.call(f"splat_{f.name}", code.at(base, code.op("mul", b, stride)), tile_, n)
+    pack = code.ret(s).text()
+    code = Function(f"unpack_{f.name}", f.type, *tile, "ptr index", total)
+    base, stride, b, _, tile_, n, index, s = code.parameters
+    code.call(f"take_{f.name}", tile_, index, code.at(base, code.op("mul", b, stride)), n)
+    return pack + code.ret(s).text()
 
 
-def _moves(f: Flavor) -> str:
-    """`splat`: numbers to all lanes; `take`: values to their places; `fetch`: rows, or one row."""
-    t = f.type
-    spread = [f"  %v = bitcast {t} %x to {t}"]
-    if f.lanes > 1:
-        zeros = f"<{f.lanes} x i32> zeroinitializer"
-        spread = [
-            f"  %one = insertelement {t} poison, {f.scalar} %x, i32 0",
-            f"  %v = shufflevector {t} %one, {t} poison, {zeros}",
-        ]
-    splat = [
-        f"  %p = getelementptr {f.scalar}, ptr %from, i64 %j",
-        f"  %x = load {f.scalar}, ptr %p",
-    ]
-    splat += [*spread, f"  %q = getelementptr {t}, ptr %to, i64 %j", f"  store {t} %v, ptr %q"]
-    take = [
-        "  %ip = getelementptr i32, ptr %index, i64 %j",
-        "  %i = load i32, ptr %ip",
-        "  %w = zext i32 %i to i64",
-        f"  %p = getelementptr {t}, ptr %from, i64 %w",
-        f"  %v = load {t}, ptr %p",
-        f"  %q = getelementptr {t}, ptr %to, i64 %j",
-        f"  store {t} %v, ptr %q",
-    ]
-    rows = "ptr %a, i64 %s, i64 %b, i64 %end, ptr %to, i64 %n"
-    fetch = f"""
-define internal void @fetch_{f.name}({rows}) #1 {{
-  %same = icmp eq i64 %s, 0
-  br i1 %same, label %one, label %many
-one:
-  call void @splat_{f.name}(ptr %a, ptr %to, i64 %n)
-  ret void
-many:
-  %packed = call {t} @pack_{f.name}({rows}, {t} {f.const(0.0)})
-  ret void
-}}"""
-    return (
-        _entries(f"splat_{f.name}", "", splat)
-        + _entries(f"take_{f.name}", "ptr %index, ", take)
-        + fetch
-    )
+def _splat(f: Flavor) -> str:
+    """n numbers to all lanes."""
+    code = Function(f"splat_{f.name}", "void", "ptr noalias from", "ptr noalias to", "i64 n")
+    numbers, to, n = code.parameters
+    with code.count(0, n) as loop:
+        code.put(f.spread(code, code.entry(f.scalar, numbers, loop.i)), to, loop.i)
+    return code.ret().text()
 
 
-def _entries(name: str, more: str, lines: list[str]) -> str:
-    """A loop over n entries."""
-    head = f"define internal void @{name}(ptr noalias %from, {more}ptr noalias %to, i64 %n) #1"
-    body = "\n".join(lines)
-    return f"""{head} {{
-entry:
-  br label %head
-head:
-  %j = phi i64 [ 0, %entry ], [ %jn, %more ]
-  %end = icmp eq i64 %j, %n
-  br i1 %end, label %done, label %more
-more:
-{body}
-  %jn = add i64 %j, 1
-  br label %head
-done:
-  ret void
-}}
-"""
+def _take(f: Flavor) -> str:
+    """n values to the places that the index has for them."""
+    given = "ptr noalias from", "ptr index", "ptr noalias to", "i64 n"
+    code = Function(f"take_{f.name}", "void", *given)
+    values, index, to, n = code.parameters
+    with code.count(0, n) as loop:
+        number = code.cast("zext", code.entry("i32", index, loop.i), "i64")
+        code.put(code.entry(f.type, values, number), to, loop.i)
+    return code.ret().text()
+
+
+def _fetch(f: Flavor) -> str:
+    """Rows of n entries as vectors, one row for all samples if they are no distance apart."""
+    given = "ptr a", "i64 stride", "i64 b", "i64 end", "ptr to", "i64 n"
+    code = Function(f"fetch_{f.name}", "void", *given)
+    a, stride, _, _, to, n = code.parameters
+    with code.when(code.compare("icmp eq", stride, 0)):
+        code.call(f"splat_{f.name}", a, to, n)
+        code.ret()
+    code.call(f"pack_{f.name}", *code.parameters, f.value(0.0), result=f.type)
+    return code.ret().text()
 
 
 class _Loop:
@@ -126,20 +95,20 @@ class _Loop:
     many of them to record, after how many the first time.  The states are written back at the end.
 
     Two blocks of values take turns: the states are read from one (`now`) while results are written
-    to the other (`out`), which the next stage reads.
+    to the other, which the next stage reads.
     """
 
     def __init__(self, scan: Scan, layout: Layout, f: Flavor, strict: bool) -> None:
         self.scan, self.layout, self.f, self.strict = scan, layout, f, strict
         self.sizes = scan.step.input_sizes
-        self.entries, at = [], 0
-        for size in scan.step.output_sizes:
-            self.entries.append(f"ptr getelementptr (i32, ptr @index, i64 {at})")
-            at += size
+        self.entries = list(accumulate(scan.step.output_sizes, initial=0))
         # a value that is two entries of the states, or a constant, has to be put in its places
         self.together = sum(self.sizes[: scan.states])
         self.in_place = layout.index[: self.together] == list(range(self.together))
         self.block = layout.size if self.in_place else max(self.together, layout.size)
+        given = "ptr arrays", "ptr strides", "ptr jumps", "ptr plan", "i64 begin", "i64 end"
+        self.code = Function("run", "void", *given, "ptr scratch", linkage="")
+        self.end = self.code.parameters[5]
 
     @property
     def scratch(self) -> int:
@@ -148,159 +117,122 @@ class _Loop:
 
     def text(self) -> str:
         """The function: tile by tile."""
-        scan, newline = self.scan, "\n"
-        signature = "ptr %arrays, ptr %strides, ptr %jumps, ptr %plan, i64 %begin, i64 %end"
-        later = range(scan.states + scan.inputs_per_step, len(scan.inputs))
-        start = [self.fetched(i, f"%a{i}", "start") for i in range(scan.states)]
-        start += [self.fetched(i, f"%a{i}", "in") for i in later]
-        return f"""define void @run({signature}, ptr %scratch) #1 {{
-entry:
-{newline.join(self.head())}
-  %some = icmp slt i64 %begin, %end
-  br i1 %some, label %tile, label %done
-tile:
-  %b = phi i64 [ %begin, %entry ], [ %b_next, %finish ]
-{newline.join(start)}
-  br label %time
-{self.steps()}
-finish:
-{newline.join(self.unpacked(i, f"%a{i}", i) for i in range(scan.states))}
-  %b_next = add i64 %b, {self.f.lanes}
-  %rest = icmp slt i64 %b_next, %end
-  br i1 %rest, label %tile, label %done
-done:
-  ret void
-}}
-"""
+        code, scan, begin = self.code, self.scan, self.code.parameters[4]
+        self.read()
+        with code.count(begin, self.end, self.f.lanes) as loop:
+            self.b = loop.i
+            for i, state in enumerate(self.states(self.blocks[0])):
+                self.fetched(i, self.arrays[i], state)
+            for i in range(scan.states + scan.inputs_per_step, len(scan.inputs)):
+                self.fetched(i, self.arrays[i], self.inputs[i - scan.states])
+            made = self.steps()
+            for i in range(scan.states):
+                self.unpacked(i, self.arrays[i], i, made)
+        return code.ret().text()
 
-    def steps(self) -> str:
-        """All steps of a tile."""
-        scan, newline = self.scan, "\n"
-        moving = range(scan.states, scan.states + scan.inputs_per_step)
-        return f"""time:
-  %i = phi i64 [ 0, %tile ], [ %i_next, %next ]
-  %left = phi i64 [ %first, %tile ], [ %left_next, %next ]
-  %row = phi i64 [ 0, %tile ], [ %row_next, %next ]
-  %old = phi ptr [ %block0, %tile ], [ %new, %next ]
-  %spare = phi ptr [ %block1, %tile ], [ %now, %next ]
-{newline.join(self.moved(i) for i in moving)}
-  br label %stage
-{self.stages()}
-stepped:
-  %left_less = sub i64 %left, 1
-  %due = icmp eq i64 %left_less, 0
-  br i1 %due, label %record, label %next
-record:
-{newline.join(self.recorded())}
-  br label %next
-next:
-  %left_next = select i1 %due, i64 %every, i64 %left_less
-  %one = zext i1 %due to i64
-  %row_next = add i64 %row, %one
-  %i_next = add i64 %i, 1
-  %more = icmp slt i64 %i_next, %steps
-  br i1 %more, label %time, label %finish"""
-
-    def stages(self) -> str:
-        """All stages of a step."""
-        names = [*(f"ptr %in{i}" for i in range(len(self.sizes))), "ptr %out", "ptr %ws"]
-        newline = "\n"
-        return f"""stage:
-  %k = phi i64 [ 0, %time ], [ %k_next, %stage ]
-  %now = phi ptr [ %old, %time ], [ %new, %stage ]
-  %other = phi ptr [ %spare, %time ], [ %now, %stage ]
-{newline.join([*self.states("now", "in"), *self.numbers()])}
-  call void @all_{self.f.name}({", ".join(names)})
-{newline.join(self.handed_on())}
-  %k_next = add i64 %k, 1
-  %again = icmp slt i64 %k_next, {len(self.scan.stages)}
-  br i1 %again, label %stage, label %stepped"""
-
-    def head(self) -> list[str]:
-        """Addresses, strides, jumps, the plan."""
-        lines, f, states = [], self.f, self.scan.states
-        for i in range(len(self.scan.inputs) + len(self.scan.recorded)):
-            for name, kind in (("arrays", "ptr"), ("strides", "i64"), ("jumps", "i64")):
-                x = f"{name[0]}{i}"
-                lines.append(f"  %p{x} = getelementptr {kind}, ptr %{name}, i64 {i}")
-                lines.append(f"  %{x} = load {kind}, ptr %p{x}")
-        sizes = {f"in{i}": size for i, size in enumerate(self.sizes) if i >= states}
-        sizes |= {"block0": self.block, "block1": self.block}
-        sizes |= {"ws": 0} if self.in_place else {"out": self.block, "ws": 0}
-        offset = 0
-        for name, size in sizes.items():
-            lines.append(f"  %{name} = getelementptr i8, ptr %scratch, i64 {offset * f.bytes}")
-            offset += size
-        for i, name in enumerate(("steps", "every", "first")):
-            lines.append(f"  %p_{name} = getelementptr i64, ptr %plan, i64 {i}")
-            lines.append(f"  %{name} = load i64, ptr %p_{name}")
-        return lines + self.states("block0", "start")
-
-    def states(self, block: str, name: str) -> list[str]:
-        """The addresses of the states in a block."""
-        lines, offset = [], 0
-        for i in range(self.scan.states):
-            at = f"getelementptr i8, ptr %{block}, i64 {offset * self.f.bytes}"
-            lines.append(f"  %{name}{i} = {at}")
-            offset += self.sizes[i]
+    def read(self) -> None:
+        """Addresses, strides, jumps, the plan, and where things are in the scratch memory."""
+        code, scan = self.code, self.scan
+        arrays, strides, jumps, plan, _, _, scratch = code.parameters
+        count = range(len(scan.inputs) + len(scan.recorded))
+        self.arrays = [code.entry("ptr", arrays, i) for i in count]
+        self.strides = [code.entry("i64", strides, i) for i in count]
+        self.jumps = [code.entry("i64", jumps, i) for i in count]
+        sizes = [*self.sizes[scan.states :], self.block, self.block]
+        sizes += [] if self.in_place else [self.block]
+        at = accumulate((size * self.f.bytes for size in sizes), initial=0)
+        *parts, self.workspace = [code.at(scratch, offset) for offset in at]
+        self.inputs = parts[: len(self.sizes) - scan.states]
         # results go where the next states are read, or to a place of their own
-        made = block == "now" and self.in_place
-        return [*lines, "  %out = getelementptr i8, ptr %other, i64 0"] if made else lines
+        self.blocks = parts[len(self.inputs) :][:2]
+        self.own = None if self.in_place else parts[-1]
+        self.count, self.every, self.first = (code.entry("i64", plan, i) for i in range(3))
 
-    def fetched(self, i: int, base: str, name: str) -> str:
+    def steps(self) -> Value:
+        """All steps of a tile; where the results of the last one are."""
+        code, scan = self.code, self.scan
+        start = [self.first, i64(0), *self.blocks]
+        with code.count(0, self.count, carried=start) as loop:
+            left, row, now, other = loop.carried
+            for i in range(scan.states, scan.states + scan.inputs_per_step):
+                given = self.moved(i, loop.i)
+                self.fetched(i, given, self.inputs[i - scan.states])
+            now, other = self.stages(now, other)
+            left = code.op("sub", left, 1)
+            due = code.compare("icmp eq", left, 0)
+            with code.when(due):
+                self.recorded(row, other, now)
+            left = code.select(due, self.every, left)
+            row = code.op("add", row, code.cast("zext", due, "i64"))
+            loop.next = [left, row, now, other]
+        return self.own or loop.carried[2]
+
+    def stages(self, now: Value, other: Value) -> tuple[Value, Value]:
+        """All stages of a step: where the new states are, and where those of the last stage are."""
+        code, f, stages = self.code, self.f, len(self.scan.stages)
+        with code.count(0, stages, carried=[now, other]) as loop:
+            now, other = loop.carried
+            states = self.states(now)
+            if self.scan.staged:
+                n = self.sizes[-1]
+                at = code.op("mul", loop.i, n)
+                numbers = code.at(Value("ptr", "@stages"), at, f.scalar)
+                code.call(f"splat_{f.name}", numbers, self.inputs[-1], i64(n))
+            made = self.own or other
+            code.call(f"all_{f.name}", *states, *self.inputs, made, self.workspace)
+            if self.own:
+                put_constants(code, self.layout, f, made)
+                self.taken(made, other)
+            loop.next = [other, now]
+        now, other = loop.carried
+        return now, other
+
+    def states(self, block: Value) -> list[Value]:
+        """The addresses of the states in a block."""
+        sizes = self.sizes[: self.scan.states]
+        starts = accumulate((size * self.f.bytes for size in sizes[:-1]), initial=0)
+        return [self.code.at(block, at) for at in starts]
+
+    def fetched(self, i: int, rows: Value, to: Value) -> None:
         """Argument i of the tile."""
-        rows = f"ptr {base}, i64 %s{i}, i64 %b, i64 %end, ptr %{name}{i}, i64 {self.sizes[i]}"
-        return f"  call void @fetch_{self.f.name}({rows})"
+        given = rows, self.strides[i], self.b, self.end, to, i64(self.sizes[i])
+        self.code.call(f"fetch_{self.f.name}", *given)
 
-    def moved(self, i: int) -> str:
-        """Argument i, of this step."""
-        lines = [
-            f"  %o{i} = mul i64 %i, %j{i}",
-            f"  %u{i} = getelementptr i8, ptr %a{i}, i64 %o{i}",
-        ]
-        return "\n".join([*lines, self.fetched(i, f"%u{i}", "in")])
+    def moved(self, i: int, count: Value) -> Value:
+        """Array i after so many steps or records."""
+        return self.code.at(self.arrays[i], self.code.op("mul", count, self.jumps[i]))
 
-    def numbers(self) -> list[str]:
-        """The numbers of this stage."""
-        if not self.scan.staged:
-            return []
-        i, n = len(self.sizes) - 1, self.sizes[-1]
-        return [
-            f"  %at = mul i64 %k, {n}",
-            f"  %numbers = getelementptr {self.f.scalar}, ptr @stages, i64 %at",
-            f"  call void @splat_{self.f.name}(ptr %numbers, ptr %in{i}, i64 {n})",
-        ]
+    def taken(self, values: Value, block: Value) -> None:
+        """The new states, to where the next stage reads them."""
+        given = values, Value("ptr", "@index"), block, i64(self.together)
+        self.code.call(f"take_{self.f.name}", *given)
 
-    def handed_on(self) -> list[str]:
-        """The new states, for the next stage."""
+    def recorded(self, row: Value, now: Value, new: Value) -> None:
+        """Write down results; now: the states they came from; new: those they are."""
+        code, f, layout = self.code, self.f, self.layout
+        made = self.own or new
         if self.in_place:
-            return ["  %new = getelementptr i8, ptr %out, i64 0"]
-        first = "ptr @index"
-        call = f"call void @take_{self.f.name}(ptr %out, {first}, ptr %other, i64 {self.together})"
-        lines = [*constants(self.layout, self.f, "const"), f"  {call}"]
-        return [*lines, "  %new = getelementptr i8, ptr %other, i64 0"]
-
-    def recorded(self) -> list[str]:
-        """What a record takes."""
-        f, layout = self.f, self.layout
-        lines = constants(layout, f, "const") if self.in_place else []
+            put_constants(code, layout, f, made)
         if self.strict:
-            more, total = finite_sum(layout, f)
-            call = f"call void @add_{f.name}(ptr %out, i64 {layout.varying}, {f.type} {total})"
-            lines += [*more, f"  {call}", *constants(layout, f, "again", total)]
-            if not self.in_place:
-                places = f"ptr %out, ptr @index, ptr %new, i64 {self.together}"
-                lines.append(f"  call void @take_{f.name}({places})")
-        first = len(self.scan.inputs)
-        for i, number in enumerate(self.scan.recorded, first):
-            lines.append(f"  %o{i} = mul i64 %row, %j{i}")
-            lines.append(f"  %u{i} = getelementptr i8, ptr %a{i}, i64 %o{i}")
-            lines.append(self.unpacked(number, f"%u{i}", i))
-        return lines
+            nan = self.finite_sum(now, made)
+            code.call(f"add_{f.name}", made, i64(layout.varying), nan)
+            put_constants(code, layout, f, made, nan)
+            if self.own:
+                self.taken(made, new)
+        for i, number in enumerate(self.scan.recorded, len(self.scan.inputs)):
+            self.unpacked(number, self.moved(i, row), i, made)
 
-    def unpacked(self, result: int, base: str, array: int) -> str:
+    def finite_sum(self, now: Value, made: Value) -> Value:
+        """0 if all arguments and values are finite, else NaN: the bits of all x − x gathered."""
+        code, f, bits = self.code, self.f, self.f.pattern(0)
+        places = [*self.states(now), *self.inputs, made]
+        for place, size in zip(places, [*self.sizes, self.layout.varying], strict=True):
+            bits = code.call(f"gather_{f.name}", place, i64(size), bits, result=f.bits)
+        return code.cast("bitcast", bits, f.type)
+
+    def unpacked(self, result: int, rows: Value, array: int, made: Value) -> None:
         """A result of the tile into rows of an array."""
         f, size = self.f, self.scan.step.output_sizes[result]
-        rows = f"ptr {base}, i64 %s{array}, i64 %b, i64 %end, ptr %out, i64 {size}"
-        given = f"{rows}, {self.entries[result]}, {f.type} {f.const(0.0)}"
-        return f"  %unpacked{array} = call {f.type} @unpack_{f.name}({given})"
+        given = rows, self.strides[array], self.b, self.end, made, i64(size)
+        index, zero = indexed(self.entries[result]), f.value(0.0)
+        self.code.call(f"unpack_{f.name}", *given, index, zero, result=f.type)

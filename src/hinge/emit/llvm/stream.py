@@ -10,7 +10,9 @@ from __future__ import annotations
 from math import gcd
 
 from ..layout import Layout
-from .body import Flavor
+from .batch import RUN
+from .builder import STREAMED, Function, Value, i64
+from .flavor import Flavor
 from .tiles import unpack
 
 __all__ = ["streamed", "streams"]
@@ -24,110 +26,66 @@ _LONG = 1 << 11
 
 def streamed(layout: Layout, f: Flavor) -> list[int]:
     """Which results are worth it, if vectors are lines: those with the longest rows."""
-    sizes, word = layout.program.output_sizes, f.bytes // f.lanes
-    if f.bytes != _LINE or not sizes or max(sizes) * word < _LONG:
+    sizes = layout.program.output_sizes
+    if f.bytes != _LINE or not sizes or max(sizes) * f.word < _LONG:
         return []
     return [i for i, size in enumerate(sizes) if size == max(sizes)]
 
 
 def streams(layout: Layout, f: Flavor, results: list[int]) -> str:
     """`stream`, an `unpack` for rows that all begin alike, and `run`, which chooses."""
-    return "\n".join(
-        [unpack(f, "lines", "align 64, !nontemporal !1"), _stream(f), _run(layout, f, results)]
-    )
+    lines = unpack(f, "lines", f"align {_LINE}, {STREAMED}")
+    return "\n".join([lines, _stream(f), _run(layout, f, results)])
 
 
 def _stream(f: Flavor) -> str:
     """Up to the next line by plain stores, then lines."""
-    word, t = f.bytes // f.lanes, f.type
-    rows = "ptr %base, i64 %stride, i64 %b, i64 %end, ptr %tile, i64 %n, ptr %index"
-    rest = "ptr %base_, i64 %stride, i64 %b, i64 %end, ptr %tile, i64 %n_, ptr %index_"
-    return f"""define internal {t} @stream_{f.name}({rows}, {t} %sum) #1 {{
-  %o = mul i64 %b, %stride
-  %row = getelementptr i8, ptr %base, i64 %o
-  %place = ptrtoint ptr %row to i64
-  %away = sub i64 0, %place
-  %bytes = and i64 %away, {_LINE - 1}
-  %h = udiv i64 %bytes, {word}
-  %head = call {t} @unpack_{f.name}({rows.replace("i64 %n", "i64 %h")}, {t} %sum)
-  %base_ = getelementptr i8, ptr %base, i64 %bytes
-  %n_ = sub i64 %n, %h
-  %index_ = getelementptr i32, ptr %index, i64 %h
-  %all = call {t} @lines_{f.name}({rest}, {t} %head)
-  ret {t} %all
-}}"""
+    tile = "ptr base", "i64 stride", "i64 b", "i64 end", "ptr tile", "i64 n", "ptr index"
+    code = Function(f"stream_{f.name}", f.type, *tile, f"{f.type} sum")
+    base, stride, b, end, tile, n, index, total = code.parameters
+    row = code.at(base, code.op("mul", b, stride))
+    away = code.op("sub", i64(0), code.cast("ptrtoint", row, "i64"))
+    up = code.op("and", away, _LINE - 1)
+    few = code.op("udiv", up, f.word)
+    first = base, stride, b, end, tile, few, index
+    total = code.call(f"unpack_{f.name}", *first, total, result=f.type)
+    rest = code.at(base, up), stride, b, end, tile
+    rest = *rest, code.op("sub", n, few), code.at(index, few, "i32")
+    return code.ret(code.call(f"lines_{f.name}", *rest, total, result=f.type)).text()
 
 
 def _run(layout: Layout, f: Flavor, results: list[int]) -> str:
     """All samples as they come, or every so manieth of them in turn, by lines."""
-    program, word = layout.program, f.bytes // f.lanes
-    sizes = program.input_sizes + program.output_sizes
+    code, program = Function("run", "void", *RUN, linkage=""), layout.program
+    arrays, strides, begin, end, scratch = code.parameters
+    count = len(program.inputs) + len(program.outputs)
+    own, apart = code.room(f"[{count} x ptr]"), code.room(f"[{count} x i64]")
     size = program.output_sizes[results[0]]
+    by_lines = _large(code, strides, count, len(results) * size * f.word)
+    for i in results:
+        # the samples follow one another without a gap
+        stride = code.entry("i64", strides, len(program.inputs) + i)
+        by_lines = code.op("and", by_lines, code.compare("icmp eq", stride, size * f.word))
+    with code.when(code.compare("icmp eq", by_lines, 0)):
+        code.call("run_plain", *code.parameters)
+        code.ret()
     step = f.lanes // gcd(size, f.lanes)
-    given = "ptr %arrays, ptr %strides, i64 %begin, i64 %end, ptr %scratch"
-    newline = "\n"
-    return f"""define void @run({given}) #1 {{
-entry:
-  %own = alloca [{len(sizes)} x ptr]
-  %apart = alloca [{len(sizes)} x i64]
-{newline.join(_together([len(program.inputs) + i for i in results], size * word))}
-  %all_p = getelementptr i64, ptr %strides, i64 {len(sizes)}
-  %all = load i64, ptr %all_p
-  %bytes = mul i64 %all, {len(results) * size * word}
-  %large = icmp sgt i64 %bytes, {_LARGE}
-  %by_lines = and i1 %close, %large
-  br i1 %by_lines, label %head, label %plain
-plain:
-  call void @run_plain({given})
-  ret void
-head:
-  %k = phi i64 [ 0, %entry ], [ %k_next, %head ]
-  %first = add i64 %begin, %k
-{newline.join(_every(len(sizes), step))}
-  %left = sub i64 %end, %first
-  %up = add i64 %left, {step - 1}
-  %n = sdiv i64 %up, {step}
-  call void @run_lines(ptr %own, ptr %apart, i64 0, i64 %n, ptr %scratch)
-  %k_next = add i64 %k, 1
-  %more = icmp slt i64 %k_next, {step}
-  br i1 %more, label %head, label %done
-done:
-  ; whoever is told that the results are there finds them
-  fence seq_cst
-  ret void
-}}
-"""
+    with code.count(0, step) as loop:
+        first = code.op("add", begin, loop.i)
+        for i in range(count):
+            stride = code.entry("i64", strides, i)
+            row = code.at(code.entry("ptr", arrays, i), code.op("mul", stride, first))
+            code.put(row, own, i)
+            code.put(code.op("mul", stride, step), apart, i)
+        left = code.op("add", code.op("sub", end, first), step - 1)
+        samples = code.op("sdiv", left, step)
+        code.call("run_lines", own, apart, i64(0), samples, scratch)
+    # whoever is told that the results are there finds them
+    code.do("fence seq_cst")
+    return code.ret().text()
 
 
-def _together(arrays: list[int], row: int) -> list[str]:
-    """Whether the samples of arrays follow one another without a gap."""
-    lines, so_far = [], "true"
-    for i in arrays:
-        lines += [
-            f"  %p{i} = getelementptr i64, ptr %strides, i64 {i}",
-            f"  %stride{i} = load i64, ptr %p{i}",
-            f"  %full{i} = icmp eq i64 %stride{i}, {row}",
-            f"  %{'close' if i == arrays[-1] else f'close{i}'} = and i1 {so_far}, %full{i}",
-        ]
-        so_far = f"%close{i}"
-    return lines
-
-
-def _every(arrays: int, step: int) -> list[str]:
-    """Addresses from sample `first` on, and strides over so many samples."""
-    lines = []
-    for i in range(arrays):
-        lines += [
-            f"  %pa{i} = getelementptr ptr, ptr %arrays, i64 {i}",
-            f"  %ps{i} = getelementptr i64, ptr %strides, i64 {i}",
-            f"  %a{i} = load ptr, ptr %pa{i}",
-            f"  %s{i} = load i64, ptr %ps{i}",
-            f"  %o{i} = mul i64 %s{i}, %first",
-            f"  %b{i} = getelementptr i8, ptr %a{i}, i64 %o{i}",
-            f"  %t{i} = mul i64 %s{i}, {step}",
-            f"  %qa{i} = getelementptr ptr, ptr %own, i64 {i}",
-            f"  %qs{i} = getelementptr i64, ptr %apart, i64 {i}",
-            f"  store ptr %b{i}, ptr %qa{i}",
-            f"  store i64 %t{i}, ptr %qs{i}",
-        ]
-    return lines
+def _large(code: Function, strides: Value, arrays: int, row: int) -> Value:
+    """Whether the whole call has results larger than the caches."""
+    samples = code.entry("i64", strides, arrays)
+    return code.compare("icmp sgt", code.op("mul", samples, row), _LARGE)

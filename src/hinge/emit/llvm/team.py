@@ -15,11 +15,16 @@ All is in one block of memory, each thing that threads race for on a line of its
     next      the first sample that nobody has taken
     job       run, arrays, strides, samples, samples of a part, scratch, bytes of scratch, lock
     helpers   one line each: whether it sleeps, its lock, the block
+
+What it gives: two threads over one are 1.9 to 2.0 × from 4096 samples of Panda's inverse dynamics
+(47 µs) on; a pool of Python threads, with 30 µs for each batch, was 0.7 to 1.3 ×.
 """
 
 from __future__ import annotations
 
 import platform
+
+from .builder import HEAD, Function, Value, i64
 
 __all__ = ["HEADER", "HELPER", "JOB", "LINE", "LOCK", "team_text"]
 
@@ -27,6 +32,10 @@ LINE = 64
 HEADER, SLOT, GATE, NEXT, JOB, HELPER = (LINE * i for i in range(6))
 # the lock of the owner of a job is the last word of its line
 LOCK = JOB + 56
+# in the header, in the job, and in the line of a helper
+_SIZE, _TAKE, _FREE, _YIELD = (HEADER + 8 * i for i in range(1, 5))
+_RUN, _ARRAYS, _STRIDES, _SAMPLES, _STEP, _SCRATCH, _BYTES = (JOB + 8 * i for i in range(7))
+_OWN_LOCK, _TEAM = 8, 16
 
 _PLACE, _OPEN, _WAITING = 1 << 16, 1 << 32, 1 << 33
 _COUNT = _PLACE - 1
@@ -46,244 +55,197 @@ def team_text() -> str:
     """The module: `share` for callers, `help` for helpers."""
     machine = platform.machine()
     declaration, pause = _PAUSES.get(_ALIASES.get(machine, machine), ("", ""))
-    rest = f"""define internal void @rest(ptr %team, i64 %i) #0 {{
-  {pause}
-  %turn = and i64 %i, {_POLITE - 1}
-  %mine = icmp ne i64 %turn, 0
-  br i1 %mine, label %done, label %others
-others:
-{_load("yield", "%team", HEADER + 32, "ptr")}
-  %ignored = call i32 %yield()
-  br label %done
-done:
-  ret void
-}}
-"""
-    head = f"""declare i64 @llvm.smin.i64(i64, i64)
-{declaration}
-attributes #0 = {{ nounwind }}
-"""
-    return "\n".join([head, rest, _parts(), _wake(), _close(), _share(), _help()])
+    parts = [_rest(pause), _parts(), _wake(), _close(), _share(), _join(), _sleep(), _help()]
+    return "\n".join([HEAD, declaration, *parts])
 
 
-def _at(name: str, base: str, offset: int) -> str:
-    return f"  %{name} = getelementptr i8, ptr {base}, i64 {offset}"
+# what threads race for: always whole words, and in which order others see it
 
 
-def _load(name: str, base: str, offset: int, kind: str) -> str:
-    return f"{_at(f'{name}_at', base, offset)}\n  %{name} = load {kind}, ptr %{name}_at"
+def _word(code: Function, base: Value, offset: int, kind: str = "i64") -> Value:
+    """A word that nobody changes while it is read."""
+    return code.load(kind, code.at(base, offset))
 
 
-def _parts() -> str:
-    """Part after part of the open job, then shut it."""
-    fields = {"run": "ptr", "arrays": "ptr", "strides": "ptr", "n": "i64", "step": "i64"}
-    loads = "\n".join(_load(k, "%team", JOB + 8 * i, v) for i, (k, v) in enumerate(fields.items()))
-    return f"""define internal void @parts(ptr %team, ptr %scratch) #0 {{
-entry:
-{loads}
-{_at("next", "%team", NEXT)}
-{_at("gate", "%team", GATE)}
-  br label %head
-head:
-  %begin = atomicrmw add ptr %next, i64 %step monotonic
-  %some = icmp slt i64 %begin, %n
-  br i1 %some, label %part, label %over
-part:
-  %past = add i64 %begin, %step
-  %end = call i64 @llvm.smin.i64(i64 %past, i64 %n)
-  call void %run(ptr %arrays, ptr %strides, i64 %begin, i64 %end, ptr %scratch)
-  br label %head
-over:
-  %before = atomicrmw and ptr %gate, i64 {~_OPEN} acq_rel
-  ret void
-}}
-"""
+def _seen(code: Function, where: Value, order: str) -> Value:
+    """A word as it is now."""
+    return code.let("i64", f"load atomic i64, {where} {order}, align 8")
 
 
-def _wake() -> str:
-    """Wake those of the first so many helpers that sleep."""
-    return f"""define internal void @wake(ptr %team, i64 %count) #0 {{
-entry:
-{_load("free", "%team", HEADER + 24, "ptr")}
-  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %in, %on ]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %look, label %done
-look:
-  %o = mul i64 %i, {LINE}
-{_at("first", "%team", HELPER)}
-  %own = getelementptr i8, ptr %first, i64 %o
-  %seen = load atomic i64, ptr %own seq_cst, align 8
-  %awake = icmp eq i64 %seen, 0
-  br i1 %awake, label %on, label %claim
-claim:
-  %was = atomicrmw xchg ptr %own, i64 0 seq_cst
-  %late = icmp eq i64 %was, 0
-  br i1 %late, label %on, label %call
-call:
-{_load("lock", "%own", 8, "ptr")}
-  call void %free(ptr %lock)
-  br label %on
-on:
-  %in = add i64 %i, 1
-  br label %head
-done:
-  ret void
-}}
-"""
+def _set(code: Function, value: Value, where: Value, order: str) -> None:
+    """A word that others see from now on."""
+    code.do(f"store atomic {value}, {where} {order}, align 8")
+
+
+def _changed(code: Function, how: str, where: Value, by: Value, order: str) -> Value:
+    """A word as it was before this changed it, with nobody in between."""
+    return code.let("i64", f"atomicrmw {how} {where}, {by} {order}")
+
+
+def _exchanged(code: Function, where: Value, old: Value, new: Value) -> Value:
+    """Whether a word was the old one, and is the new one now."""
+    pair = "{ i64, i1 }"
+    both = code.let(pair, f"cmpxchg {where}, {old}, {new} acq_rel monotonic")
+    return code.let("i1", f"extractvalue {both}, 1")
+
+
+def _has_place(code: Function, gate: Value) -> Value:
+    """Whether a job is open and has a place left: the first bit above the places tells."""
+    return code.compare("icmp sgt", code.op("and", gate, _WAITING - _PLACE), _OPEN)
+
+
+# those who wait
+
+
+def _rest(pause: str) -> str:
+    """Between two looks, the i-th time."""
+    code = Function("rest", "void", "ptr team", "i64 i")
+    team, i = code.parameters
+    if pause:
+        code.do(pause)
+    turn = code.op("and", i, _POLITE - 1)
+    with code.when(code.compare("icmp eq", turn, 0)):
+        code.call(_word(code, team, _YIELD, "ptr"), result="i32")
+    return code.ret().text()
 
 
 def _close() -> str:
     """Wait until no helper is at work on a job that is shut: a moment awake, then asleep."""
-    return f"""define internal void @close(ptr %team) #0 {{
-entry:
-{_at("gate", "%team", GATE)}
-  br label %look
-look:
-  %i = phi i64 [ 0, %entry ], [ %in, %again ]
-  %g = load atomic i64, ptr %gate acquire, align 8
-  %at_work = and i64 %g, {_COUNT}
-  %none = icmp eq i64 %at_work, 0
-  br i1 %none, label %done, label %idle
-idle:
-  %in = add i64 %i, 1
-  %soon = icmp slt i64 %in, {_LOOKS}
-  br i1 %soon, label %again, label %sleep
-again:
-  call void @rest(ptr %team, i64 %in)
-  br label %look
-sleep:
-  %was = atomicrmw or ptr %gate, i64 {_WAITING} acq_rel
-  %still = and i64 %was, {_COUNT}
-  %over = icmp eq i64 %still, 0
-  br i1 %over, label %done, label %wait
-wait:
-{_load("take", "%team", HEADER + 16, "ptr")}
-{_load("lock", "%team", LOCK, "ptr")}
-  %taken = call i32 %take(ptr %lock, i32 1)
-  br label %done
-done:
-  ret void
-}}
-"""
+    code = Function("close", "void", "ptr team")
+    (team,) = code.parameters
+    gate = code.at(team, GATE)
+    with code.count(0, _LOOKS) as look:
+        at_work = code.op("and", _seen(code, gate, "acquire"), _COUNT)
+        with code.when(code.compare("icmp eq", at_work, 0)):
+            code.ret()
+        code.call("rest", team, code.op("add", look.i, 1))
+    before = _changed(code, "or", gate, i64(_WAITING), "acq_rel")
+    still = code.op("and", before, _COUNT)
+    with code.when(code.compare("icmp ne", still, 0)):
+        lock = _word(code, team, LOCK, "ptr")
+        code.call(_word(code, team, _TAKE, "ptr"), lock, Value("i32", "1"), result="i32")
+    return code.ret().text()
+
+
+def _wake() -> str:
+    """Wake those of the first so many helpers that sleep."""
+    code = Function("wake", "void", "ptr team", "i64 count")
+    team, count = code.parameters
+    free, first = _word(code, team, _FREE, "ptr"), code.at(team, HELPER)
+    with code.count(0, count) as loop:
+        own = code.at(first, code.op("mul", loop.i, LINE))
+        with code.when(code.compare("icmp ne", _seen(code, own, "seq_cst"), 0)):
+            before = _changed(code, "xchg", own, i64(0), "seq_cst")
+            with code.when(code.compare("icmp ne", before, 0)):
+                code.call(free, _word(code, own, _OWN_LOCK, "ptr"))
+    return code.ret().text()
+
+
+# those who work
+
+
+def _parts() -> str:
+    """Part after part of the open job, then shut it."""
+    code = Function("parts", "void", "ptr team", "ptr scratch")
+    team, scratch = code.parameters
+    run, *batch = (_word(code, team, at, "ptr") for at in (_RUN, _ARRAYS, _STRIDES))
+    samples, step = _word(code, team, _SAMPLES), _word(code, team, _STEP)
+    following = code.at(team, NEXT)
+    with code.loop() as loop:
+        begin = _changed(code, "add", following, step, "monotonic")
+        code.leave(loop, code.compare("icmp sge", begin, samples))
+        end = code.least(code.op("add", begin, step), samples)
+        code.call(run, *batch, begin, end, scratch)
+    _changed(code, "and", code.at(team, GATE), i64(~_OPEN), "acq_rel")
+    return code.ret().text()
 
 
 def _share() -> str:
     """A batch with at most so many helpers; scratch: one area for each and one for the caller."""
-    batch = "ptr %run, ptr %arrays, ptr %strides, i64 %n"
-    fields = [*batch.split(", "), "i64 %step", "ptr %scratch", "i64 %bytes"]
-    stores = "\n".join(
-        f"{_at(f'field{i}', '%team', JOB + 8 * i)}\n  store {field}, ptr %field{i}"
-        for i, field in enumerate(fields)
-    )
-    rest = "ptr %scratch, i64 %bytes, i64 %wanted, i64 %grain"
-    return f"""define void @share(ptr %team, {batch}, {rest}) #0 {{
-{_at("slot", "%team", SLOT)}
-  %pair = cmpxchg ptr %slot, i64 0, i64 1 acq_rel monotonic
-  %mine = extractvalue {{ i64, i1 }} %pair, 1
-  br i1 %mine, label %open, label %alone
-alone:
-  call void %run(ptr %arrays, ptr %strides, i64 0, i64 %n, ptr %scratch)
-  ret void
-open:
-{_load("size", "%team", HEADER + 8, "i64")}
-  %helpers = call i64 @llvm.smin.i64(i64 %wanted, i64 %size)
-  %threads = add i64 %helpers, 1
-  %parts = mul i64 %threads, {_PARTS}
-  %grains = mul i64 %parts, %grain
-  %more = add i64 %n, %grains
-  %up = sub i64 %more, 1
-  %times = sdiv i64 %up, %grains
-  %step = mul i64 %times, %grain
-{stores}
-{_at("next", "%team", NEXT)}
-  store atomic i64 0, ptr %next monotonic, align 8
-  %places = mul i64 %helpers, {_PLACE}
-  %opened = or i64 %places, {_OPEN}
-{_at("gate", "%team", GATE)}
-  store atomic i64 %opened, ptr %gate seq_cst, align 8
-  call void @wake(ptr %team, i64 %helpers)
-  call void @parts(ptr %team, ptr %scratch)
-  call void @close(ptr %team)
-  store atomic i64 0, ptr %slot release, align 8
-  ret void
-}}
-"""
+    batch = "ptr run", "ptr arrays", "ptr strides", "i64 n", "ptr scratch", "i64 bytes"
+    given = "ptr team", *batch, "i64 wanted", "i64 grain"
+    code = Function("share", "void", *given, linkage="")
+    team, run, arrays, strides, n, scratch, size, wanted, grain = code.parameters
+    slot = code.at(team, SLOT)
+    mine = _exchanged(code, slot, i64(0), i64(1))
+    with code.when(code.compare("icmp eq", mine, 0)):
+        code.call(run, arrays, strides, i64(0), n, scratch)
+        code.ret()
+    helpers = code.least(wanted, _word(code, team, _SIZE))
+    # ⌈n / (threads · parts · grain)⌉ grains
+    threads = code.op("add", helpers, 1)
+    grains = code.op("mul", code.op("mul", threads, _PARTS), grain)
+    up = code.op("sub", code.op("add", n, grains), 1)
+    step = code.op("mul", code.op("sdiv", up, grains), grain)
+    for i, field in enumerate((run, arrays, strides, n, step, scratch, size)):
+        code.store(field, code.at(team, JOB + 8 * i))
+    _set(code, i64(0), code.at(team, NEXT), "monotonic")
+    opened = code.op("or", code.op("mul", helpers, _PLACE), _OPEN)
+    _set(code, opened, code.at(team, GATE), "seq_cst")
+    code.call("wake", team, helpers)
+    code.call("parts", team, scratch)
+    code.call("close", team)
+    _set(code, i64(0), slot, "release")
+    return code.ret().text()
 
 
-def _has_place(name: str, gate: str) -> str:
-    """Whether a job is open and has a place left: the first bit above the places tells."""
-    return f"""  %{name}_no_count = and i64 {gate}, {_WAITING - _PLACE}
-  %{name} = icmp sgt i64 %{name}_no_count, {_OPEN}"""
+# helpers
+
+
+def _join() -> str:
+    """Take a place that was seen, work to the end; the last one out tells who waits for it."""
+    code = Function("join", "void", "ptr team", "i64 seen")
+    team, seen = code.parameters
+    gate = code.at(team, GATE)
+    in_time = _exchanged(code, gate, seen, code.op("sub", seen, _PLACE - 1))
+    with code.when(code.compare("icmp eq", in_time, 0)):
+        code.ret()
+    number = code.op("and", code.op("lshr", seen, 16), _COUNT)
+    area = code.op("mul", number, _word(code, team, _BYTES))
+    code.call("parts", team, code.at(_word(code, team, _SCRATCH, "ptr"), area))
+    before = _changed(code, "sub", gate, i64(1), "acq_rel")
+    last = code.op("and", before, _WAITING + _COUNT)
+    with code.when(code.compare("icmp eq", last, _WAITING + 1)):
+        code.call(_word(code, team, _FREE, "ptr"), _word(code, team, LOCK, "ptr"))
+    return code.ret().text()
+
+
+def _sleep() -> str:
+    """Sleep until woken, unless a job was opened just now.
+
+    Whoever opens a job after this helper says that it sleeps sees that; one opened before is seen
+    here.  Then either of the two takes the word back, and only one of them.
+    """
+    code = Function("sleep", "void", "ptr own")
+    (own,) = code.parameters
+    team = _word(code, own, _TEAM, "ptr")
+    _set(code, i64(1), own, "seq_cst")
+    with code.when(_has_place(code, _seen(code, code.at(team, GATE), "seq_cst"))):
+        before = _changed(code, "xchg", own, i64(0), "seq_cst")
+        with code.when(code.compare("icmp eq", before, 1)):
+            code.ret()
+    take, lock = _word(code, team, _TAKE, "ptr"), _word(code, own, _OWN_LOCK, "ptr")
+    code.call(take, lock, Value("i32", "1"), result="i32")
+    return code.ret().text()
 
 
 def _help() -> str:
-    """What a helper does all its life."""
-    return f"""define void @help(ptr %own) #0 {{
-entry:
-{_load("team", "%own", 16, "ptr")}
-{_load("take", "%team", HEADER + 16, "ptr")}
-{_load("free", "%team", HEADER + 24, "ptr")}
-{_load("lock", "%own", 8, "ptr")}
-{_load("owner", "%team", LOCK, "ptr")}
-{_at("gate", "%team", GATE)}
-  br label %look
-look:
-  %i = phi i64 [ 0, %entry ], [ %in, %again ], [ 0, %join ], [ 0, %leave ], [ 0, %tell ], [ 0, %up ]
-  %g = load atomic i64, ptr %gate seq_cst, align 8
-{_has_place("place", "%g")}
-  br i1 %place, label %join, label %idle
-{_helping()}
-idle:
-  %in = add i64 %i, 1
-  %soon = icmp slt i64 %in, {_LOOKS}
-  br i1 %soon, label %again, label %sleep
-again:
-  call void @rest(ptr %team, i64 %in)
-  br label %look
-sleep:
-  ; whoever opens a job from here on sees that this one sleeps; one opened before is seen here
-  store atomic i64 1, ptr %own seq_cst, align 8
-  %h = load atomic i64, ptr %gate seq_cst, align 8
-{_has_place("late", "%h")}
-  br i1 %late, label %back, label %wait
-back:
-  %was = atomicrmw xchg ptr %own, i64 0 seq_cst
-  %unseen = icmp eq i64 %was, 1
-  br i1 %unseen, label %up, label %wait
-wait:
-  %taken = call i32 %take(ptr %lock, i32 1)
-  br label %up
-up:
-  br label %look
-}}
-"""
-
-
-def _helping() -> str:
-    """From a place that was seen to the end of the job; the last one out tells who waits for it."""
-    return f"""join:
-  %left = sub i64 %g, {_PLACE - 1}
-  %pair = cmpxchg ptr %gate, i64 %g, i64 %left acq_rel monotonic
-  %in_time = extractvalue {{ i64, i1 }} %pair, 1
-  br i1 %in_time, label %work, label %look
-work:
-  %places = lshr i64 %g, 16
-  %number = and i64 %places, {_COUNT}
-{_load("scratch", "%team", JOB + 40, "ptr")}
-{_load("bytes", "%team", JOB + 48, "i64")}
-  %o = mul i64 %number, %bytes
-  %area = getelementptr i8, ptr %scratch, i64 %o
-  call void @parts(ptr %team, ptr %area)
-  br label %leave_
-leave_:
-  %before = atomicrmw sub ptr %gate, i64 1 acq_rel
-  %who = and i64 %before, {_WAITING + _COUNT}
-  %last = icmp eq i64 %who, {_WAITING + 1}
-  br i1 %last, label %tell, label %leave
-tell:
-  call void %free(ptr %owner)
-  br label %look
-leave:
-  br label %look"""
+    """What a helper does all its life: look, work, look again, and sleep after many looks."""
+    code = Function("help", "void", "ptr own", linkage="")
+    (own,) = code.parameters
+    team = _word(code, own, _TEAM, "ptr")
+    gate = code.at(team, GATE)
+    with code.loop():
+        with code.loop(i64(0)) as look:
+            (looks,) = look.carried
+            code.leave(look, code.compare("icmp sge", looks, _LOOKS))
+            seen = _seen(code, gate, "seq_cst")
+            place = _has_place(code, seen)
+            with code.when(place):
+                code.call("join", team, seen)
+            with code.when(code.compare("icmp eq", place, 0)):
+                code.call("rest", team, looks)
+            # counted anew after work
+            look.next = [code.select(place, i64(0), code.op("add", looks, 1))]
+        code.call("sleep", own)
+    return code.ret().text()

@@ -6,18 +6,182 @@ several times: nothing is read or written out of bounds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
+from functools import lru_cache
+
 from ..layout import Layout
-from .body import Flavor
+from .builder import Function, Loop, Value, i64
+from .flavor import Flavor
 
-__all__ = ["finite", "finite_sum", "row_sums", "sums", "tiles", "unpack"]
+__all__ = ["finite", "pack", "row_sums", "sums", "tiles", "unpack"]
+
+# the parameters of what moves a tile: rows, the samples of the tile, its vectors, how many of them
+_TILE = ("ptr base", "i64 stride", "i64 b", "i64 end", "ptr noalias tile", "i64 n")
 
 
+@lru_cache(maxsize=8)
 def tiles(f: Flavor) -> str:
-    """`pack`, `unpack` and the transposition they share.
+    """`pack` and `unpack`.
 
     Both also add up all that passes, in any order: if the sum is finite, so is everything.
     """
-    return "\n".join([_pack(f), unpack(f), _transpose(f)])
+    masked = f"""declare {f.type} @llvm.masked.load.{f.suffix}.p0(ptr, i32, {f.truth}, {f.type})
+declare void @llvm.masked.store.{f.suffix}.p0({f.type}, ptr, i32, {f.truth})
+"""
+    return "\n".join([masked, pack(f), unpack(f)])
+
+
+def pack(f: Flavor) -> str:
+    """Rows of n entries into n vectors over the samples: full blocks, then a masked one."""
+    code = Function(f"pack_{f.name}", f.type, *_TILE, f"{f.type} start", attributes="noinline #1")
+    *_, tile, n, start = code.parameters
+    rows = _rows(code, f)
+    with _blocks(code, f, n, start) as loop:
+        places = [code.at(row, loop.i, f.scalar) for row in rows]
+        columns = _transposed(code, f, [_halves_at(code, f, p, f.word) for p in places])
+        loop.next = [_added(code, loop.carried[0], columns)]
+        first = code.at(tile, loop.i, f.type)
+        for k, column in enumerate(columns):
+            code.store(column, code.at(first, k, f.type), f"align {f.bytes}")
+    rest = code.op("sub", n, loop.i)
+    with code.when(code.compare("icmp sgt", rest, 0)):
+        mask = _mask(code, f, rest)
+        places = [code.at(row, loop.i, f.scalar) for row in rows]
+        columns = [_masked_load(code, f, place, mask) for place in places]
+        columns = _transposed(code, f, [_halves_of(code, f, x) for x in columns])
+        first = code.at(tile, loop.i, f.type)
+        with ExitStack() as left:
+            for k, column in enumerate(columns):
+                left.enter_context(code.when(code.compare("icmp sgt", rest, k)))
+                code.store(column, code.at(first, k, f.type), f"align {f.bytes}")
+        code.ret(_added(code, loop.carried[0], columns))
+    return code.ret(loop.carried[0]).text()
+
+
+def unpack(f: Flavor, name: str = "unpack", stored: str = "") -> str:
+    """Vectors over the samples into rows of n entries; the index says which vector is which.
+
+    stored: how whole vectors are, if not like numbers.
+    """
+    given = *_TILE, "ptr index", f"{f.type} start"
+    code = Function(f"{name}_{f.name}", f.type, *given, attributes="noinline #1")
+    *_, n, _, start = code.parameters
+    rows = _rows(code, f)
+    with _blocks(code, f, n, start) as loop:
+        places = [code.op("add", loop.i, k) for k in range(f.lanes)]
+        columns = _transposed(code, f, [_indexed(code, f, place) for place in places])
+        loop.next = [_added(code, loop.carried[0], columns)]
+        for row, column in zip(rows, columns, strict=True):
+            where = code.at(row, loop.i, f.scalar)
+            code.store(column, where, stored or f"align {f.word}")
+    rest = code.op("sub", n, loop.i)
+    with code.when(code.compare("icmp sgt", rest, 0)):
+        mask = _mask(code, f, rest)
+        halves = []
+        for k in range(f.lanes):
+            # past the last entry the first is read again: the mask keeps it from being written
+            there = code.compare("icmp sgt", rest, k)
+            chosen = code.let("i64", f"select {there}, i64 {k}, i64 0")
+            halves.append(_indexed(code, f, code.op("add", loop.i, chosen)))
+        columns = _transposed(code, f, halves)
+        for row, column in zip(rows, columns, strict=True):
+            where, word = code.at(row, loop.i, f.scalar), Value("i32", str(f.word))
+            code.call(f"llvm.masked.store.{f.suffix}.p0", column, where, word, mask)
+        code.ret(_added(code, loop.carried[0], columns))
+    return code.ret(loop.carried[0]).text()
+
+
+def _blocks(code: Function, f: Flavor, n: Value, start: Value) -> AbstractContextManager[Loop]:
+    """The loop over whole blocks of n entries, with the sum so far."""
+    return code.count(0, code.op("sub", n, f.lanes - 1), f.lanes, [start])
+
+
+def _rows(code: Function, f: Flavor) -> list[Value]:
+    """The address of every sample of a tile, those past the end clamped to the last."""
+    base, stride, b, end, *_ = code.parameters
+    last, rows = code.op("sub", end, 1), []
+    for lane in range(f.lanes):
+        sample = code.least(code.op("add", b, lane), last)
+        rows.append(code.at(base, code.op("mul", sample, stride)))
+    return rows
+
+
+def _indexed(code: Function, f: Flavor, entry: Value) -> tuple[Value, Value]:
+    """The halves of the vector that the index names for an entry."""
+    tile, index = code.parameters[4], code.parameters[6]
+    number = code.cast("zext", code.entry("i32", index, entry), "i64")
+    return _halves_at(code, f, code.at(tile, number, f.type), f.bytes // 2)
+
+
+def _added(code: Function, total: Value, vectors: Sequence[Value]) -> Value:
+    """The vectors of a block added to the sum so far, in pairs."""
+    while len(vectors) > 1:
+        pairs = zip(vectors[::2], vectors[1::2], strict=True)
+        vectors = [code.op("fadd", a, b) for a, b in pairs]
+    return code.op("fadd", total, vectors[0])
+
+
+def _mask(code: Function, f: Flavor, rest: Value) -> Value:
+    """Which lanes are among the first `rest`."""
+    whole = f"<{f.lanes} x i64>"
+    first = code.let(whole, f"insertelement {whole} poison, {rest}, i32 0")
+    zeros = f"<{f.lanes} x i32> zeroinitializer"
+    all_rest = code.let(whole, f"shufflevector {first}, {whole} poison, {zeros}")
+    lanes = ", ".join(f"i64 {k}" for k in range(f.lanes))
+    return code.compare("icmp slt", Value(whole, f"<{lanes}>"), all_rest)
+
+
+def _masked_load(code: Function, f: Flavor, where: Value, mask: Value) -> Value:
+    """Numbers where the mask has them, zeros elsewhere."""
+    word, zeros = Value("i32", str(f.word)), Value(f.type, "zeroinitializer")
+    return code.call(f"llvm.masked.load.{f.suffix}.p0", where, word, mask, zeros, result=f.type)
+
+
+def _halves_at(code: Function, f: Flavor, where: Value, align: int) -> tuple[Value, Value]:
+    """The halves of a vector in memory."""
+    half = f"<{f.lanes // 2} x {f.scalar}>"
+    low = code.load(half, where, f"align {align}")
+    return low, code.load(half, code.at(where, f.bytes // 2), f"align {align}")
+
+
+def _halves_of(code: Function, f: Flavor, x: Value) -> tuple[Value, Value]:
+    """The halves of a vector."""
+    half, nothing = f.lanes // 2, Value(f.type, "poison")
+    low = _shuffled(code, f, x, nothing, range(half))
+    return low, _shuffled(code, f, x, nothing, range(half, f.lanes))
+
+
+def _transposed(code: Function, f: Flavor, rows: Sequence[tuple[Value, Value]]) -> list[Value]:
+    """The columns of a block, whose rows come in halves.
+
+    Butterflies: at each level, halves of pairs of rows are exchanged.  First come the largest
+    halves, which are loaded to where they belong: no exchange is needed.
+    """
+    n, half = f.lanes, f.lanes // 2
+    vectors = []
+    for i in range(n):
+        part, low = divmod(i, half)
+        pair = rows[low][part], rows[low + half][part]
+        vectors.append(_shuffled(code, f, *pair, range(n)))
+    while half > 1:
+        half //= 2
+        low = [c if not c & half else n + (c & ~half) for c in range(n)]
+        high = [(c | half) if not c & half else n + c for c in range(n)]
+        for i in (i for i in range(n) if not i & half):
+            pair = vectors[i], vectors[i | half]
+            vectors[i] = _shuffled(code, f, *pair, low)
+            vectors[i | half] = _shuffled(code, f, *pair, high)
+    return vectors
+
+
+def _shuffled(code: Function, f: Flavor, a: Value, b: Value, picks: Sequence[int]) -> Value:
+    """The lanes of two vectors that are picked."""
+    kind, mask = f"<{len(picks)} x {f.scalar}>", ", ".join(f"i32 {p}" for p in picks)
+    return code.let(kind, f"shufflevector {a}, {b}, <{len(picks)} x i32> <{mask}>")
+
+
+# whether numbers are finite: the bits of x − x are all 0, and only then
 
 
 def finite(layout: Layout, f: Flavor) -> tuple[list[str], str]:
@@ -26,7 +190,7 @@ def finite(layout: Layout, f: Flavor) -> tuple[list[str], str]:
     They gather the bits of x − x over all arguments and values, so many lanes at a time.
     """
     arrays = [(f"in{i}", size) for i, size in enumerate(layout.program.input_sizes)]
-    lines, total = [], f.word(0)
+    lines, total = [], f.pattern(0).name
     for name, size in [*arrays, ("out", layout.varying)]:
         call = f"call {f.bits} @gather_row_{f.name}(ptr %{name}, i64 {size}, {f.bits} {total})"
         lines.append(f"  %total_{name} = {call}")
@@ -36,296 +200,41 @@ def finite(layout: Layout, f: Flavor) -> tuple[list[str], str]:
     return lines, "%finite"
 
 
-def finite_sum(layout: Layout, f: Flavor) -> tuple[list[str], str]:
-    """Lines that gather the bits of x − x over all arguments and values: 0 only if all are finite.
-
-    The name they leave is a number, 0 or NaN.
-    """
-    arrays = [(f"in{i}", size) for i, size in enumerate(layout.program.input_sizes)]
-    lines, total = [], f.word(0)
-    for name, size in [*arrays, ("out", layout.varying)]:
-        call = f"call {f.bits} @gather_{f.name}(ptr %{name}, i64 {size}, {f.bits} {total})"
-        lines.append(f"  %total_{name} = {call}")
-        total = f"%total_{name}"
-    lines.append(f"  %total = bitcast {f.bits} {total} to {f.type}")
-    return lines, "%total"
-
-
+@lru_cache(maxsize=8)
 def sums(f: Flavor) -> str:
     """Two loops over n values: the bits of all x − x gathered, and a number added to each."""
-    t, bits = f.type, f.bits
-    return f"""define internal {bits} @gather_{f.name}(ptr %x, i64 %n, {bits} %start) #1 {{
-entry:
-  br label %head
-head:
-  %j = phi i64 [ 0, %entry ], [ %jn, %more ]
-  %s = phi {bits} [ %start, %entry ], [ %sn, %more ]
-  %end = icmp eq i64 %j, %n
-  br i1 %end, label %done, label %more
-more:
-  %p = getelementptr {t}, ptr %x, i64 %j
-  %v = load {t}, ptr %p
-  %z = fsub {t} %v, %v
-  %b = bitcast {t} %z to {bits}
-  %sn = or {bits} %s, %b
-  %jn = add i64 %j, 1
-  br label %head
-done:
-  ret {bits} %s
-}}
-define internal void @add_{f.name}(ptr %x, i64 %n, {t} %a) #1 {{
-entry:
-  br label %head
-head:
-  %j = phi i64 [ 0, %entry ], [ %jn, %more ]
-  %end = icmp eq i64 %j, %n
-  br i1 %end, label %done, label %more
-more:
-  %p = getelementptr {t}, ptr %x, i64 %j
-  %v = load {t}, ptr %p
-  %s = fadd {t} %v, %a
-  store {t} %s, ptr %p
-  %jn = add i64 %j, 1
-  br label %head
-done:
-  ret void
-}}
-"""
+    gather = Function(f"gather_{f.name}", f.bits, "ptr x", "i64 n", f"{f.bits} start")
+    x, n, start = gather.parameters
+    with gather.count(0, n, carried=[start]) as loop:
+        value = gather.entry(f.type, x, loop.i)
+        loop.next = [_gathered(gather, f, value, loop.carried[0])]
+    gather.ret(loop.carried[0])
+    add = Function(f"add_{f.name}", "void", "ptr x", "i64 n", f"{f.type} a")
+    x, n, a = add.parameters
+    with add.count(0, n) as loop:
+        where = add.at(x, loop.i, f.type)
+        add.store(add.op("fadd", add.load(f.type, where), a), where)
+    return gather.text() + add.ret().text()
 
 
+@lru_cache(maxsize=8)
 def row_sums(f: Flavor) -> str:
     """Whether any bits are set, and the bits of x − x of n numbers gathered, many at a time."""
-    t, bits, word, n = f.type, f.bits, f.bytes // f.lanes, f.lanes
-    load = f"call {t} @llvm.masked.load.{f.suffix}.p0(ptr %p, i32 {word}, {f.truth} %mask, {t}"
-    return f"""define internal i1 @spoilt_{f.name}({bits} %b) alwaysinline #1 {{
-  %some = icmp ne {bits} %b, {f.word(0)}
-  %any = call i1 @llvm.vector.reduce.or.v{n}i1({f.truth} %some)
-  ret i1 %any
-}}
-define internal {bits} @gather_row_{f.name}(ptr %x, i64 %n, {bits} %start) #1 {{
-entry:
-  br label %head
-head:
-  %j = phi i64 [ 0, %entry ], [ %jn, %more ]
-  %s = phi {bits} [ %start, %entry ], [ %sn, %more ]
-  %rest = sub i64 %n, %j
-  %some = icmp sgt i64 %rest, 0
-  br i1 %some, label %more, label %done
-more:
-{_mask(f)}
-  %p = getelementptr {f.scalar}, ptr %x, i64 %j
-  %v = {load} zeroinitializer)
-  %z = fsub {t} %v, %v
-  %b = bitcast {t} %z to {bits}
-  %sn = or {bits} %s, %b
-  %jn = add i64 %j, {n}
-  br label %head
-done:
-  ret {bits} %s
-}}
-"""
+    attributes = "alwaysinline #1"
+    spoilt = Function(f"spoilt_{f.name}", "i1", f"{f.bits} b", attributes=attributes)
+    some = spoilt.compare("icmp ne", spoilt.parameters[0], f.pattern(0))
+    spoilt.ret(spoilt.call(f"llvm.vector.reduce.or.v{f.lanes}i1", some, result="i1"))
+    row = Function(f"gather_row_{f.name}", f.bits, "ptr x", "i64 n", f"{f.bits} start")
+    x, n, start = row.parameters
+    with row.loop(i64(0), start) as loop:
+        j, bits = loop.carried
+        rest = row.op("sub", n, j)
+        row.leave(loop, row.compare("icmp sle", rest, 0))
+        value = _masked_load(row, f, row.at(x, j, f.scalar), _mask(row, f, rest))
+        loop.next = [row.op("add", j, f.lanes), _gathered(row, f, value, bits)]
+    return spoilt.text() + row.ret(bits).text()
 
 
-def _mask(f: Flavor) -> str:
-    """Lines that name the mask of the first `rest` lanes."""
-    n = f.lanes
-    steps = ", ".join(f"i64 {k}" for k in range(n))
-    return f"""  %r0_ = insertelement <{n} x i64> poison, i64 %rest, i32 0
-  %rs = shufflevector <{n} x i64> %r0_, <{n} x i64> poison, <{n} x i32> zeroinitializer
-  %mask = icmp slt <{n} x i64> <{steps}>, %rs"""
-
-
-def _rows(f: Flavor) -> str:
-    """The address of every sample of a tile, those past the end clamped to the last."""
-    lines = ["  %last = sub i64 %end, 1"]
-    for l in range(f.lanes):
-        lines.append(f"  %i{l} = add i64 %b, {l}")
-        lines.append(f"  %c{l} = call i64 @llvm.smin.i64(i64 %i{l}, i64 %last)")
-        lines.append(f"  %o{l} = mul i64 %c{l}, %stride")
-        lines.append(f"  %row{l} = getelementptr i8, ptr %base, i64 %o{l}")
-    return "\n".join(lines)
-
-
-def _pack(f: Flavor) -> str:
-    """Rows of n entries into n vectors over the samples: full blocks, then a masked one."""
-    n, t, word = f.lanes, f.type, f.bytes // f.lanes
-    full = [f"  %p{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
-    full += [line for l in range(n) for line in _halves_at(f, f"%p{l}", f"r{l}", word)]
-    full += _call_transpose(f, "r", "t") + _added(f, "t", "sn")
-    for k in range(n):
-        full.append(f"  %q{k} = getelementptr {t}, ptr %tile0, i64 {k}")
-        full.append(f"  store {t} %t{k}, ptr %q{k}, align {f.bytes}")
-    masked = [f"  %mp{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
-    call = f"call {t} @llvm.masked.load.{f.suffix}.p0(ptr"
-    masked += [
-        f"  %mr{l} = {call} %mp{l}, i32 {word}, {f.truth} %mask, {t} zeroinitializer)"
-        for l in range(n)
-    ]
-    masked += [line for l in range(n) for line in _halves_of(f, f"mr{l}")]
-    masked += _call_transpose(f, "mr", "mt") + _added(f, "mt", "sm")
-    for k in range(n):
-        masked.append(f"  %left{k} = icmp slt i64 {k}, %rest")
-        masked.append(f"  br i1 %left{k}, label %put{k}, label %leave\nput{k}:")
-        masked.append(f"  %mq{k} = getelementptr {t}, ptr %tile0, i64 {k}")
-        masked.append(f"  store {t} %mt{k}, ptr %mq{k}, align {f.bytes}")
-    return _loop(f, "pack", full, masked)
-
-
-def unpack(f: Flavor, name: str = "unpack", past: str = "") -> str:
-    """Vectors over the samples into rows of n entries; the index says which vector is which.
-
-    past: how whole vectors are stored, besides.
-    """
-    n, t, word = f.lanes, f.type, f.bytes // f.lanes
-    full = []
-    for k in range(n):
-        full += _indexed(f, k, f"%jk{k}", "", [f"  %jk{k} = add i64 %j, {k}"])
-    full += _call_transpose(f, "t", "r") + _added(f, "r", "sn")
-    full += [f"  %p{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
-    full += [f"  store {t} %r{l}, ptr %p{l}, {past or f'align {word}'}" for l in range(n)]
-    masked = []
-    for k in range(n):
-        # past the last entry the first is read again: the mask keeps it from being written
-        choose = [f"  %left{k} = icmp slt i64 {k}, %rest"]
-        choose.append(f"  %k{k} = select i1 %left{k}, i64 {k}, i64 0")
-        choose.append(f"  %mjk{k} = add i64 %j, %k{k}")
-        masked += _indexed(f, k, f"%mjk{k}", "m", choose)
-    masked += _call_transpose(f, "mt", "mr") + _added(f, "mr", "sm")
-    masked += [f"  %mp{l} = getelementptr {f.scalar}, ptr %row{l}, i64 %j" for l in range(n)]
-    call = f"call void @llvm.masked.store.{f.suffix}.p0({t}"
-    masked += [f"  {call} %mr{l}, ptr %mp{l}, i32 {word}, {f.truth} %mask)" for l in range(n)]
-    return _loop(f, name, full, masked, ", ptr %index")
-
-
-def _indexed(f: Flavor, k: int, entry: str, prefix: str, before: list[str]) -> list[str]:
-    """Load the vector that the index names for an entry."""
-    return [
-        *before,
-        f"  %{prefix}n{k} = getelementptr i32, ptr %index, i64 {entry}",
-        f"  %{prefix}i{k}_ = load i32, ptr %{prefix}n{k}",
-        f"  %{prefix}w{k} = zext i32 %{prefix}i{k}_ to i64",
-        f"  %{prefix}q{k} = getelementptr {f.type}, ptr %tile, i64 %{prefix}w{k}",
-        *_halves_at(f, f"%{prefix}q{k}", f"{prefix}t{k}", f.bytes // 2),
-    ]
-
-
-def _loop(f: Flavor, name: str, full: list[str], masked: list[str], extra: str = "") -> str:
-    """A function over blocks of entries: whole ones in a loop, then the rest under a mask."""
-    n, newline, t = f.lanes, "\n", f.type
-    signature = "ptr %base, i64 %stride, i64 %b, i64 %end, ptr noalias %tile, i64 %n" + extra
-    return f"""define internal {t} @{name}_{f.name}({signature}, {t} %start) noinline #1 {{
-entry:
-{_rows(f)}
-  br label %head
-head:
-  %j = phi i64 [ 0, %entry ], [ %jn, %full ]
-  %s = phi {t} [ %start, %entry ], [ %sn, %full ]
-  %tile0 = getelementptr {t}, ptr %tile, i64 %j
-  %jn = add i64 %j, {n}
-  %whole = icmp sle i64 %jn, %n
-  br i1 %whole, label %full, label %part
-full:
-{newline.join(full)}
-  br label %head
-part:
-  %rest = sub i64 %n, %j
-  %any = icmp sgt i64 %rest, 0
-  br i1 %any, label %mask_it, label %done
-mask_it:
-{_mask(f)}
-{newline.join(masked)}
-  br label %leave
-leave:
-  ret {t} %sm
-done:
-  ret {t} %s
-}}
-"""
-
-
-def _added(f: Flavor, source: str, target: str) -> list[str]:
-    """Lines that add the vectors of a block to the sum so far, in pairs."""
-    names, lines = [f"%{source}{k}" for k in range(f.lanes)], []
-    while len(names) > 1:
-        pairs = list(zip(names[::2], names[1::2], strict=True))
-        names = [f"%{target}_{len(pairs)}_{i}" for i in range(len(pairs))]
-        lines += [f"  {x} = fadd {f.type} {a}, {b}" for x, (a, b) in zip(names, pairs, strict=True)]
-    return [*lines, f"  %{target} = fadd {f.type} %s, {names[0]}"]
-
-
-def _half(f: Flavor) -> str:
-    return f"<{f.lanes // 2} x {f.scalar}>"
-
-
-def _halves_at(f: Flavor, where: str, name: str, align: int) -> list[str]:
-    """Lines that load the halves of a vector."""
-    load = f"load {_half(f)}, ptr"
-    return [
-        f"  %{name}_low = {load} {where}, align {align}",
-        f"  %{name}_at = getelementptr i8, ptr {where}, i64 {f.bytes // 2}",
-        f"  %{name}_high = {load} %{name}_at, align {align}",
-    ]
-
-
-def _halves_of(f: Flavor, name: str) -> list[str]:
-    """Lines that take the halves of a vector."""
-    h, lines = f.lanes // 2, []
-    for part, first in (("low", 0), ("high", h)):
-        mask = ", ".join(f"i32 {c}" for c in range(first, first + h))
-        pick = f"shufflevector {f.type} %{name}, {f.type} poison, <{h} x i32> <{mask}>"
-        lines.append(f"  %{name}_{part} = {pick}")
-    return lines
-
-
-def _call_transpose(f: Flavor, source: str, target: str) -> list[str]:
-    """Lines that name the columns of a block, the halves of whose rows have names."""
-    struct = f"{{ {', '.join([f.type] * f.lanes)} }}"
-    halves = (f"%{source}{i}_{part}" for i in range(f.lanes) for part in ("low", "high"))
-    rows = ", ".join(f"{_half(f)} {half}" for half in halves)
-    lines = [f"  %{target}_all = call {struct} @transpose_{f.name}({rows})"]
-    return lines + [
-        f"  %{target}{k} = extractvalue {struct} %{target}_all, {k}" for k in range(f.lanes)
-    ]
-
-
-def _transpose(f: Flavor) -> str:
-    """Butterflies: at each level, halves of pairs of rows are exchanged.
-
-    First come the largest halves, which are loaded to where they belong: no exchange is needed.
-    """
-    n, t, half = f.lanes, f.type, f.lanes // 2
-    struct = f"{{ {', '.join([t] * n)} }}"
-    lines, names = [], [""] * n
-    for i in range(n):
-        part, low = ("low", i) if i < half else ("high", i - half)
-        pair = f"{_half(f)} %x{low}_{part}, {_half(f)} %x{low + half}_{part}"
-        mask = ", ".join(f"i32 {c}" for c in range(n))
-        lines.append(f"  %s{half}_{i} = shufflevector {pair}, <{n} x i32> <{mask}>")
-        names[i] = f"%s{half}_{i}"
-    while half > 1:
-        half //= 2
-        new = list(names)
-        for i in range(n):
-            if i & half:
-                continue
-            j = i | half
-            low = [c if not c & half else n + (c & ~half) for c in range(n)]
-            high = [(c | half) if not c & half else n + c for c in range(n)]
-            for row, picks in ((i, low), (j, high)):
-                name = f"%s{half}_{row}"
-                mask = ", ".join(f"i32 {p}" for p in picks)
-                pair = f"{t} {names[i]}, {t} {names[j]}"
-                lines.append(f"  {name} = shufflevector {pair}, <{n} x i32> <{mask}>")
-                new[row] = name
-        names = new
-    value = "poison"
-    for k, name in enumerate(names):
-        lines.append(f"  %z{k} = insertvalue {struct} {value}, {t} {name}, {k}")
-        value = f"%z{k}"
-    rows = ", ".join(f"{_half(f)} %x{i}_{part}" for i in range(n) for part in ("low", "high"))
-    body = "\n".join(lines)
-    masked = f"""declare {t} @llvm.masked.load.{f.suffix}.p0(ptr, i32, {f.truth}, {t})
-declare void @llvm.masked.store.{f.suffix}.p0({t}, ptr, i32, {f.truth})
-"""
-    head = f"define internal {struct} @transpose_{f.name}({rows}) alwaysinline #1"
-    return f"{masked}{head} {{\n{body}\n  ret {struct} {value}\n}}\n"
+def _gathered(code: Function, f: Flavor, x: Value, bits: Value) -> Value:
+    """The bits of x − x with those gathered before."""
+    return code.op("or", bits, code.cast("bitcast", code.op("fsub", x, x), f.bits))
