@@ -1,13 +1,14 @@
 """Linear models of robots: compiled, batched, checked, and as A and B of control."""
 
 import casadi
+import mpmath
 import numpy as np
 import pytest
 import scipy.linalg
 
 import hinge
 from hinge import ArgumentError, zoo
-from hinge.algebra.linalg import expm
+from hinge.runtime.held import linear_model
 from linearized_cases import loads, random_state, reference_inverse, worst
 from mechanisms import EPS, JOINTS, ROBOTS, assert_close, complex_step
 
@@ -248,28 +249,46 @@ def test_wrong_arguments():
 # state-space models
 
 
-def test_expm_is_that_of_scipy():
-    rng = np.random.default_rng(0)
-    A = rng.normal(size=(4, 6, 6)) * np.array([1e-3, 0.1, 1.0, 30.0])[:, None, None]
-    for one in A:
-        expected = scipy.linalg.expm(one)
-        assert_close(expm(one), expected, 4000 * EPS, np.abs(expected).max())
-    assert_close(expm(A[:3]), [scipy.linalg.expm(one) for one in A[:3]], 400 * EPS)
-    assert np.array_equal(expm(np.zeros((0, 0))), np.zeros((0, 0)))
-    assert expm(np.zeros((0, 4, 4))).shape == (0, 4, 4)
+def whole(dq, dqd, dtau, drift=None):
+    """The matrix of (δq, δq̇, u), u being held."""
+    n = len(dq)
+    none, one = np.zeros((n, n)), np.eye(n)
+    moving = none if drift is None else drift
+    return np.block([[moving, one, none], [dq, dqd, dtau], [none, none, none]])
 
 
-def test_matrices_of_a_batch_do_not_meet_in_expm():
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 1e3])
+def test_models_of_a_step_are_exponentials(n, scale):
+    rng = np.random.default_rng(n)
+    parts = scale * rng.normal(size=(4, n, n))
+    for drift in (None, parts[3]):
+        A, B = linear_model(*parts[:3], drift, None)
+        Z = whole(*parts[:3], drift)
+        assert np.array_equal(A, Z[: 2 * n, : 2 * n]) and np.array_equal(B, Z[: 2 * n, 2 * n :])
+        A, B = linear_model(*parts[:3], drift, 0.01)
+        step = mpmath.mpf(0.01) * mpmath.matrix(Z.tolist())
+        with mpmath.workdps(40):
+            E = np.array(mpmath.expm(step).tolist(), dtype=float)
+        bound = 4 * EPS * (1 + np.abs(0.01 * Z).sum(axis=1).max())
+        assert_close(A, E[: 2 * n, : 2 * n], bound, np.abs(E).max())
+        assert_close(B, E[: 2 * n, 2 * n :], bound, np.abs(E).max())
+
+
+def test_models_of_a_batch_do_not_meet():
     """Neither one that is not finite nor one that is huge changes how the others are scaled."""
     rng = np.random.default_rng(1)
-    A = rng.normal(size=(5, 6, 6)) * np.array([20.0, 1.0, 1e8, 1e-4, 1e3])[:, None, None]
-    A[1, 2, 3] = np.nan
-    A[2] -= 20e8 * np.eye(6)  # e^A is zero
-    X = expm(A)
-    for i in (0, 2, 3):
-        assert_close(X[i], expm(A[i]), 0.0)
-        assert_close(X[i], scipy.linalg.expm(A[i]), 4000 * EPS, np.abs(X[i]).max())
-    assert np.isnan(X[1]).all() and np.isnan(X[4]).all()  # the last one overflows
+    parts = rng.normal(size=(3, 5, 4, 4)) * np.array([20.0, 1.0, 1e7, 1e-4, 1e25])[:, None, None]
+    parts[0, 1, 2, 3] = np.nan
+    parts[1, 2] -= 1e9 * np.eye(4)
+    A, B = linear_model(*parts, None, 1.0)
+    for i in (0, 3):
+        for x, y in zip(linear_model(*parts[:, i], None, 1.0), (A[i], B[i]), strict=True):
+            assert_close(x, y, 0.0)
+    assert np.isnan(A[1]).all() and np.isnan(B[1]).all() and np.isnan(A[4]).all()
+    A, B = linear_model(*np.zeros((3, 0, 4, 4)), None, 1.0)
+    assert A.shape == (0, 8, 8) and B.shape == (0, 8, 4)
+    assert linear_model(*np.zeros((3, 2, 0, 0)), None, 1.0)[0].shape == (2, 0, 0)
 
 
 @pytest.mark.parametrize("kind", JOINTS)

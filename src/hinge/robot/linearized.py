@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algebra.linalg import expm
 from ..algorithms.linearized.forward import ForwardDynamicsDerivatives
 from ..algorithms.linearized.inverse import InverseDynamicsDerivatives
 from ..errors import SingularError
+from ..model.mechanism import Mechanism
 from ..runtime.arguments import broadcast
 from ..runtime.check import check_number
+from ..runtime.held import linear_model
 from .front import Front
 from .method import Numbers, compiled
 from .second_order import ForwardDynamicsSecondDerivatives, InverseDynamicsSecondDerivatives
@@ -194,6 +195,7 @@ class Linearized(Front):
         tau: ArrayLike,
         dt: float | None = None,
         f_ext: ArrayLike | None = None,
+        **numbers: Unpack[Numbers],
     ) -> LinearModel:
         """A (…, 2 nv, 2 nv) and B (…, 2 nv, nv) of the motion near (q, q̇, τ), x = (δq, δq̇).
 
@@ -201,36 +203,38 @@ class Linearized(Front):
         motion: dδq/dt = δq̇ − [q̇, δq].  dt: the step of a discrete model, exact for a force that is
         held; None for a continuous one.
         """
-        d = self.forward_dynamics_derivatives(q, qd, tau, f_ext)
-        lead, n = d.dq.shape[:-2], self.nv
-        drift = np.broadcast_to(self._drift(qd), d.dq.shape)
-        one, none = np.broadcast_to(np.eye(n), d.dq.shape), np.zeros((*lead, n, n))
-        A = np.concatenate([_beside(drift, one), _beside(d.dq, d.dqd)], axis=-2)
-        both = _beside(A, np.concatenate([none, d.dtau], axis=-2))
+        step = None
         if dt is not None:
-            where = f"linearize of {self.name!r}"
-            step = check_number(where, "dt", dt, above=0)
-            held = np.concatenate([both, np.zeros((*lead, n, 3 * n))], axis=-2)
-            both = expm(step * held)[..., : 2 * n, :]
-            if lead == () and not np.isfinite(both).all():
-                raise SingularError(
-                    f"{where}: e^(A dt) overflows; dt is {dt}: take a shorter step, or none"
-                )
-        parts = both[..., : 2 * n], both[..., 2 * n :]
-        return LinearModel(*(np.ascontiguousarray(x, self.dtype) for x in parts))
+            step = check_number(f"linearize of {self.name!r}", "dt", dt, above=0)
+        d = self.forward_dynamics_derivatives(q, qd, tau, f_ext, **numbers)
+        dq, dqd, dtau = (x.astype(float, copy=False) for x in d)
+        A, B = linear_model(dq, dqd, dtau, self._drift(qd, dq.shape), step)
+        if A.ndim == 2 and not (np.isfinite(A).all() and np.isfinite(B).all()):
+            raise SingularError(
+                f"linearize of {self.name!r}: e^(A dt) overflows; dt is {dt}: take a shorter step, "
+                f"or none"
+            )
+        if A.ndim > 2:
+            bad = ~(np.isfinite(A).all(axis=(-2, -1)) & np.isfinite(B).all(axis=(-2, -1)))
+            A[bad], B[bad] = np.nan, np.nan
+        return LinearModel(A.astype(self.dtype, copy=False), B.astype(self.dtype, copy=False))
 
-    def _drift(self, qd: ArrayLike) -> np.ndarray:
-        """−[q̇, ·] of every joint, on the diagonal: (…, nv, nv)."""
-        where = f"linearize of {self.name!r}"
-        rates = broadcast(where, [self._argument("qd", qd)])["qd"]
-        out = np.zeros((*rates.shape, self.nv))
-        for body in self.mechanism.bodies[1:]:
-            if not body.joint.commuting:
-                at = self.v_slice(body.joint_name)
-                columns = [body.joint.drift(e) for e in np.eye(body.joint.nv)]
-                out[..., at, at] = np.einsum("...i,ijk->...jk", rates[..., at], columns)
+    def _drift(self, qd: ArrayLike, shape: tuple[int, ...]) -> np.ndarray | None:
+        """−[q̇, ·] of every joint, on the diagonal: (…, nv, nv); nothing where all commute."""
+        slopes = self._keep("drift", lambda: _drift_slopes(self.mechanism))
+        if not slopes:
+            return None
+        rates = broadcast(f"linearize of {self.name!r}", [self._argument("qd", qd)])["qd"]
+        out = np.zeros(shape)
+        for at, columns in slopes:
+            out[..., at, at] = np.einsum("...i,ijk->...jk", rates[..., at], columns)
         return out
 
 
-def _beside(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return np.concatenate([a, b], axis=-1)
+def _drift_slopes(mech: Mechanism) -> list[tuple[slice, np.ndarray]]:
+    """For every joint whose tangents do not commute, −[e, ·] along each of its rates e."""
+    return [
+        (mech.v_slice(b.joint_name), np.array([b.joint.drift(e) for e in np.eye(b.joint.nv)]))
+        for b in mech.bodies[1:]
+        if not b.joint.commuting
+    ]
