@@ -17,6 +17,7 @@ from ..algebra.rotation import skew
 from ..algebra.small import is_zero
 from ..errors import ArgumentError, ModelError
 from ..model.mechanism import Mechanism
+from .declare import algorithm
 
 __all__ = [
     "center_of_mass",
@@ -28,11 +29,13 @@ __all__ = [
 ]
 
 
+@algorithm()
 def total_mass(mech: Mechanism) -> Any:
     """The mass of all moving bodies, kg."""
     return sum(M.mass for M in mech.M)
 
 
+@algorithm()
 def center_of_mass(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """The centre of mass of all moving bodies, (3,) in the world.  O(N)."""
     mass = total_mass(mech)
@@ -41,6 +44,7 @@ def center_of_mass(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     return _first_moment(mech, q) / mass
 
 
+@algorithm()
 def momentum(
     mech: Mechanism, q: np.ndarray, qd: np.ndarray, about: Literal["com", "world"] = "com"
 ) -> np.ndarray:
@@ -60,6 +64,7 @@ def momentum(
     return h[0] - np.concatenate([shift, np.zeros(3)])
 
 
+@algorithm(joint_level=True, loops=True)
 def generalized_momentum(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """M(q) q̇, armature included: (nv,).  O(N), no mass matrix is formed."""
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
@@ -71,6 +76,7 @@ def generalized_momentum(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.n
     return mech.join(joint)
 
 
+@algorithm(joint_level=True)
 def kinetic_energy(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> Any:
     """½ Σ V* M V + ½ Σ armature q̇² = ½ q̇ᵀ M(q) q̇: a scalar, in J.  O(N)."""
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
@@ -81,6 +87,7 @@ def kinetic_energy(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> Any:
     return 0.5 * twice
 
 
+@algorithm()
 def potential_energy(mech: Mechanism, q: np.ndarray) -> Any:
     """−Σ m g·c, zero with every centre of mass at the world's origin: a scalar, in J.  O(N)."""
     return -(np.array(mech.gravity) @ _first_moment(mech, q))

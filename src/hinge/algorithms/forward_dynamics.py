@@ -25,12 +25,14 @@ from ..algebra.small import solve_spd
 from ..algebra.spatial import congruence
 from ..model.mechanism import Mechanism
 from .articulated import released
+from .declare import algorithm
 from .inverse_dynamics import bias_forces, motion_forces
 from .mass_matrix import mass_matrix
 
 __all__ = ["aba", "forward_dynamics"]
 
 
+@algorithm(joint_level=True, loops=True, aliases=("aba",))
 def forward_dynamics(
     mech: Mechanism,
     q: np.ndarray,

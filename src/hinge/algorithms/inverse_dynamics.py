@@ -20,10 +20,12 @@ import numpy as np
 
 from ..algebra.spatial import carried_acceleration
 from ..model.mechanism import Mechanism
+from .declare import algorithm
 
 __all__ = ["bias_forces", "gravity_forces", "inverse_dynamics", "motion_forces", "rnea"]
 
 
+@algorithm(joint_level=True, loops=True, aliases=("rnea",))
 def inverse_dynamics(
     mech: Mechanism,
     q: np.ndarray,
@@ -67,6 +69,7 @@ def motion_forces(
     return f
 
 
+@algorithm(joint_level=True, loops=True)
 def bias_forces(
     mech: Mechanism, q: np.ndarray, qd: np.ndarray, f_ext: np.ndarray | None = None
 ) -> np.ndarray:
@@ -74,6 +77,7 @@ def bias_forces(
     return inverse_dynamics(mech, q, qd, np.zeros(mech.nv), f_ext)
 
 
+@algorithm(joint_level=True, loops=True)
 def gravity_forces(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """g(q): the joint forces that hold the mechanism still, (nv,).  O(N)."""
     still = np.zeros(mech.nv)

@@ -23,6 +23,7 @@ import numpy as np
 from ..algebra.rotation import quaternion_from_matrix, quaternion_log
 from ..model.mechanism import Mechanism
 from .configuration import difference, integrate, random_configuration
+from .declare import algorithm
 from .kinematics import frame_pose, jacobian
 
 __all__ = ["InverseKinematics", "Task", "inverse_kinematics"]
@@ -101,6 +102,7 @@ class _Problem:
         return (difference(self.mech, q, moved) != 0) | (gradient == 0)
 
 
+@algorithm()
 def inverse_kinematics(
     mech: Mechanism,
     q0: np.ndarray,

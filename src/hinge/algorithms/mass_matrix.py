@@ -26,10 +26,12 @@ from ..algebra.spatial import SpatialInertia, congruence
 from ..model.mechanism import Mechanism
 from .articulated import riccati
 from .congruences import compliance
+from .declare import algorithm
 
 __all__ = ["crba", "mass_matrix", "mass_matrix_inverse"]
 
 
+@algorithm(joint_level=True, aliases=("crba",))
 def mass_matrix(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """M(q), the symmetric (nv, nv) with ½ q̇ᵀ M q̇ the kinetic energy.  O(N · depth)."""
     H, phi = mech.H(q), mech.phi(q)
@@ -45,6 +47,7 @@ def mass_matrix(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     return mech.join_matrix(blocks)
 
 
+@algorithm(joint_level=True)
 def mass_matrix_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """M(q)⁻¹, (nv, nv), without forming M.  O(N · nv)
 

@@ -28,6 +28,7 @@ from ..algebra.spatial import ForceTransfer, congruence
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism
 from .articulated import released
+from .declare import algorithm
 from .kinematics import Reference, jacobian
 from .mass_matrix import mass_matrix
 
@@ -47,6 +48,7 @@ class OperationalInertia(NamedTuple):
     margin: np.ndarray
 
 
+@algorithm()
 def operational_space_inertia(
     mech: Mechanism,
     q: np.ndarray,
@@ -61,6 +63,7 @@ def operational_space_inertia(
     return inverse_spd(operational_space_inertia_inverse(mech, q, frames, reference))
 
 
+@algorithm()
 def operational_space_inertia_margin(
     mech: Mechanism,
     q: np.ndarray,
@@ -78,6 +81,7 @@ def operational_space_inertia_margin(
     return OperationalInertia(inertia, sqrt(np.array([1 - lost @ lost, *left.ravel()])))
 
 
+@algorithm()
 def operational_space_inertia_inverse(
     mech: Mechanism,
     q: np.ndarray,

@@ -30,6 +30,7 @@ from ...algebra.spatial import congruence, cross_force, cross_motion
 from ...errors import ModelError
 from ...model.mechanism import Mechanism
 from ..articulated import Riccati, riccati
+from ..declare import algorithm
 from . import mimicked
 from .rates import spread
 
@@ -65,6 +66,7 @@ class _Rates(NamedTuple):
     A: list[Any]
 
 
+@algorithm(joint_level=True, loops=True)
 def diagonal_dynamics(
     mech: Mechanism,
     q: np.ndarray,
@@ -96,6 +98,7 @@ def diagonal_dynamics(
     return mech.join(nud)
 
 
+@algorithm(joint_level=True, loops=True)
 def diagonal_coriolis(
     mech: Mechanism, q: np.ndarray, nu: np.ndarray, normalized: bool = True
 ) -> np.ndarray:
@@ -115,6 +118,7 @@ def diagonal_coriolis(
     return mech.join(C)
 
 
+@algorithm()
 def diagonal_coriolis_matrix(mech: Mechanism, q: np.ndarray, nu: np.ndarray) -> np.ndarray:
     """A(q, ν), the skew (nv, nv) with C = A ν.  O(N · nv)."""
     if mech.has_followers:
@@ -143,6 +147,7 @@ def diagonal_coriolis_matrix(mech: Mechanism, q: np.ndarray, nu: np.ndarray) -> 
     return np.vstack(rows)
 
 
+@algorithm()
 def articulated_rates(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> ArticulatedRates:
     """Articulated inertias P, D and their rates Ṗ, Ḋ along q̇, in body axes.  O(N): in, in."""
     if mech.has_followers:
@@ -159,6 +164,7 @@ def articulated_rates(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> Articul
     return ArticulatedRates(*inertias, *(mech.join_matrix(D) for D in blocks))
 
 
+@algorithm(joint_level=True)
 def mass_factor_rate(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """ṁ(q, q̇), upper triangular (nv, nv).  O(N · depth).
 

@@ -19,11 +19,13 @@ import numpy as np
 from ...algebra.small import upper_root
 from ...model.mechanism import Mechanism
 from ..articulated import riccati
+from ..declare import algorithm
 from ..mass_matrix import mass_matrix
 
 __all__ = ["mass_factor", "mass_factor_inverse"]
 
 
+@algorithm(joint_level=True)
 def mass_factor(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """m(q), the upper triangular (nv, nv) with M = m mᵀ and a positive diagonal.  O(N · depth)."""
     if mech.has_followers:
@@ -40,6 +42,7 @@ def mass_factor(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     return mech.join_blocks(blocks)
 
 
+@algorithm(joint_level=True)
 def mass_factor_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """ℓ(q) = m(q)⁻¹, upper triangular (nv, nv): M⁻¹ = ℓᵀ ℓ.  O(N · depth)."""
     if mech.has_followers:

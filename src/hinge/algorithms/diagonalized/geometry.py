@@ -24,6 +24,7 @@ import numpy as np
 from ...algebra.small import inverse_spd
 from ...errors import ModelError
 from ...model.mechanism import Mechanism
+from ..declare import algorithm
 from ..mass_matrix import mass_matrix
 from .dynamics import mass_factor_rate
 from .factor import mass_factor
@@ -83,6 +84,7 @@ class Flatness:
         )
 
 
+@algorithm(joint_level=True)
 def christoffel(mech: Mechanism, q: np.ndarray, kind: int = 1) -> np.ndarray:
     """Christoffel symbols of the mass metric, (nv, nv, nv).
 
@@ -96,12 +98,14 @@ def christoffel(mech: Mechanism, q: np.ndarray, kind: int = 1) -> np.ndarray:
     return _second_kind(mech, q, first)
 
 
+@algorithm(joint_level=True)
 def curvature(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """The Riemann tensor of the mass metric, (nv, nv, nv, nv): [h, i, j, k] = R_hijk."""
     bent, straight = _curvature_terms(mech, q)
     return bent + straight
 
 
+@algorithm(joint_level=True)
 def mass_factor_curl(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """∂_i m_jk − ∂_j m_ik, (nv, nv, nv) as [i, j, k]: zero where total rates are integrable."""
     _require_chart(mech, "the curl of the mass factor")
@@ -109,6 +113,7 @@ def mass_factor_curl(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     return slopes - slopes.transpose(1, 0, 2)
 
 
+@algorithm()
 def is_flat(mech: Mechanism, q: np.ndarray, tolerance: float = 1e-9) -> Flatness:
     """Whether the mass metric is flat at the configurations q, (…, nq), of floats.
 

@@ -26,6 +26,7 @@ import numpy as np
 from ...algebra.small import upper_root
 from ...model.mechanism import Mechanism
 from ..articulated import Riccati, riccati
+from ..declare import algorithm
 from . import mimicked
 
 __all__ = [
@@ -64,6 +65,7 @@ class Spread(NamedTuple):
     V: list[Any]
 
 
+@algorithm(joint_level=True, loops=True)
 def total_rates(
     mech: Mechanism, q: np.ndarray, qd: np.ndarray, normalized: bool = True
 ) -> np.ndarray:
@@ -81,6 +83,7 @@ def total_rates(
     return mech.join(nu)
 
 
+@algorithm(joint_level=True, loops=True)
 def joint_rates(
     mech: Mechanism, q: np.ndarray, nu: np.ndarray, normalized: bool = True
 ) -> np.ndarray:
@@ -106,6 +109,7 @@ def spread(
     return Spread(xi, qd, W, V_plus, V)
 
 
+@algorithm(joint_level=True, loops=True)
 def working_forces(
     mech: Mechanism,
     q: np.ndarray,
@@ -130,6 +134,7 @@ def working_forces(
     return mech.join(eps)
 
 
+@algorithm(joint_level=True, loops=True)
 def joint_forces(
     mech: Mechanism, q: np.ndarray, eps: np.ndarray, normalized: bool = True
 ) -> np.ndarray:
@@ -147,6 +152,7 @@ def joint_forces(
     return mech.join(tau)
 
 
+@algorithm(joint_level=True, loops=True)
 def working_gravity(mech: Mechanism, q: np.ndarray, normalized: bool = True) -> np.ndarray:
     """ε_g = −m⁻¹ g(q), (nv,): what gravity does to each ν, joint by joint.  O(N): in, out."""
     if mech.has_followers:
@@ -162,6 +168,7 @@ def working_gravity(mech: Mechanism, q: np.ndarray, normalized: bool = True) -> 
     return mech.join(eps)
 
 
+@algorithm(joint_level=True)
 def innovations(mech: Mechanism, q: np.ndarray, tau: np.ndarray) -> Innovations:
     """Joint forces taken apart as a Kalman filter takes measurements apart, from tips to base.
 

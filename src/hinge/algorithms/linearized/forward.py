@@ -37,6 +37,7 @@ import numpy as np
 from ...algebra.small import mirror_lower
 from ...model.mechanism import Mechanism
 from ..congruences import compliance, mixed
+from ..declare import algorithm
 from ..forward_dynamics import forward_dynamics
 from .articulated import Articulated, articulated
 from .conventional import (
@@ -68,6 +69,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
     dtau: np.ndarray
 
 
+@algorithm(joint_level=True, loops=True)
 def forward_dynamics_jvp(
     mech: Mechanism,
     q: np.ndarray,
@@ -98,6 +100,7 @@ def forward_dynamics_jvp(
     return one_direction(mech_, n, a, (dq, dqd, dtau))
 
 
+@algorithm(joint_level=True)
 def forward_dynamics_derivatives(
     mech: Mechanism,
     q: np.ndarray,

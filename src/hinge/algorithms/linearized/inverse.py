@@ -39,6 +39,7 @@ from ...algebra.spatial import SpatialInertia, congruence
 from ...model.ground_axes import InGroundAxes
 from ...model.mechanism import Mechanism
 from ..congruences import two_sided
+from ..declare import algorithm
 from .gyroscopic import Gyroscopic, gyroscopic
 from .loads import Load, load_stiffness
 from .nominal import nominal
@@ -67,6 +68,7 @@ def seen_in(axes: Axes, mech: Mechanism, q: np.ndarray) -> Any:
     return InGroundAxes(mech, q) if axes == "ground" else mech
 
 
+@algorithm(joint_level=True, loops=True)
 def inverse_dynamics_jvp(
     mech: Mechanism,
     q: np.ndarray,
@@ -104,6 +106,7 @@ def inverse_dynamics_jvp(
     return mech_.join(tau)
 
 
+@algorithm(joint_level=True)
 def inverse_dynamics_derivatives(
     mech: Mechanism,
     q: np.ndarray,

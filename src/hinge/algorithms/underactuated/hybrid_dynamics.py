@@ -32,6 +32,7 @@ from ...algebra.small import solve_spd
 from ...algebra.spatial import carried_acceleration, congruence
 from ...model.mechanism import Mechanism
 from ..articulated import released
+from ..declare import algorithm
 from ..inverse_dynamics import bias_forces
 from ..mass_matrix import mass_matrix
 
@@ -45,6 +46,7 @@ class HybridDynamics(NamedTuple):
     qdd: Any
 
 
+@algorithm(joint_level=True, loops=True)
 def hybrid_dynamics(
     mech: Mechanism,
     q: np.ndarray,
@@ -93,6 +95,7 @@ def hybrid_dynamics(
     return HybridDynamics(mech.join(tau), mech.join(qdd))
 
 
+@algorithm()
 def hybrid_response(mech: Mechanism, q: np.ndarray, given: np.ndarray, active: Any) -> np.ndarray:
     """[S_aa S_ap; −S_apᵀ S_pp] given, without velocities, gravity or forces: (nv, n).  O(N·n).
 
