@@ -1,5 +1,6 @@
 """The papers' recursions as plain sweeps: they know mechanisms and run on any scalar."""
 
+from . import dense as dense
 from .configuration import difference, integrate, neutral, random_configuration, tangent_rate
 from .constraints import (
     constrained_forward_dynamics,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import wraps
 from types import FunctionType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 
-__all__ = ["ALGORITHMS", "Algorithm", "algorithm"]
+__all__ = ["ALGORITHMS", "Algorithm", "algorithm", "with_followers"]
 
 F = TypeVar("F", bound=FunctionType)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Algorithm(NamedTuple):
@@ -35,15 +38,49 @@ class Algorithm(NamedTuple):
 # by name, aliases included
 ALGORITHMS: dict[str, Algorithm] = {}
 
+# what is done where a joint mimics another, by the name of the algorithm
+_DENSE: dict[str, Callable[..., Any]] = {}
+
 
 def algorithm(
-    *, joint_level: bool = False, loops: bool = False, aliases: tuple[str, ...] = ()
+    *,
+    joint_level: bool = False,
+    loops: bool = False,
+    independent_joints: bool = False,
+    aliases: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
-    """Declare a function as an algorithm; the words are those of `Algorithm`."""
+    """Declare a function as an algorithm; joint_level, loops: as in `Algorithm`.
+
+    independent_joints: its sweep releases joint after joint, so that none may follow another; where
+    one does, what `with_followers` has for it is done instead.
+    """
 
     def declare(function: F) -> F:
-        declared = Algorithm(function.__name__, function, joint_level, loops)
+        public = _for_any_mechanism(function) if independent_joints else function
+        declared = Algorithm(function.__name__, public, joint_level, loops)
         ALGORITHMS.update(dict.fromkeys((function.__name__, *aliases), declared))
-        return function
+        return public
 
     return declare
+
+
+def with_followers(sweep: Callable[P, R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """The same result as that of a sweep, for mechanisms in which joints mimic others."""
+
+    def register(dense: Callable[P, R]) -> Callable[P, R]:
+        _DENSE[sweep.__name__] = dense
+        return dense
+
+    return register
+
+
+def _for_any_mechanism(sweep: F) -> F:
+    """The sweep, or what stands in for it where a joint mimics another."""
+    name = sweep.__name__
+
+    @wraps(sweep)
+    def call(mech: Any, *arguments: Any, **keywords: Any) -> Any:
+        chosen = _DENSE[name] if mech.has_followers else sweep
+        return chosen(mech, *arguments, **keywords)
+
+    return cast(F, call)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..algebra.small import inverse_spd, mirror_lower
+from ..algebra.small import mirror_lower
 from ..algebra.spatial import SpatialInertia, congruence
 from ..model.mechanism import Mechanism
 from .articulated import riccati
@@ -47,14 +47,9 @@ def mass_matrix(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     return mech.join_matrix(blocks)
 
 
-@algorithm(joint_level=True)
+@algorithm(joint_level=True, independent_joints=True)
 def mass_matrix_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
-    """M(q)⁻¹, (nv, nv), without forming M.  O(N · nv)
-
-    where no joint mimics another; a follower ties branches together, and then M is inverted.
-    """
-    if mech.has_followers:
-        return inverse_spd(mass_matrix(mech, q))
+    """M(q)⁻¹, (nv, nv), without forming M.  O(N · nv)."""
     rows, phi = mech.H(q), mech.phi(q)
     _, _, _, D_inv, G = riccati(mech, rows, phi)
     H = mech.each(lambda k: rows[k].T)

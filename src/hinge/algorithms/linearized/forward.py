@@ -40,11 +40,7 @@ from ..congruences import compliance, mixed
 from ..declare import algorithm
 from ..forward_dynamics import forward_dynamics
 from .articulated import Articulated, articulated
-from .conventional import (
-    conventional_acceleration,
-    conventional_derivatives,
-    conventional_jvp,
-)
+from .conventional import conventional_forward_derivatives, conventional_forward_jvp
 from .inverse import Axes, seen_in
 from .loads import Load, load_stiffness
 from .nominal import Nominal, nominal
@@ -69,7 +65,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
     dtau: np.ndarray
 
 
-@algorithm(joint_level=True, loops=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True)
 def forward_dynamics_jvp(
     mech: Mechanism,
     q: np.ndarray,
@@ -87,12 +83,12 @@ def forward_dynamics_jvp(
     """δq̈, (nv,): how the accelerations change if q, q̇, τ change by dq, dqd, dtau.  O(N).
 
     dq is along the joints' tangents.  load: how f_ext changes with q; see `loads.py`.
-    method: "conventional" is Algorithm 3, M δq̈ = δτ − ρ, which is also what is done where a joint
-    mimics another.  axes: those of the arithmetic; the result does not depend on them.
+    method: "conventional" is Algorithm 3, M δq̈ = δτ − ρ.
+    axes: those of the arithmetic; the result does not depend on them.
     """
-    if mech.has_followers or method == "conventional":
-        qdd = conventional_acceleration(mech, q, qd, tau, f_ext, axes)
-        return conventional_jvp(mech, q, qd, qdd, dq, dqd, dtau, f_ext, points, load, axes)
+    if method == "conventional":
+        change = (dq, dqd, dtau)
+        return conventional_forward_jvp(mech, q, qd, tau, *change, f_ext, points, load, axes)
     mech_ = seen_in(axes, mech, q)
     qdd = forward_dynamics(mech_, q, qd, tau, f_ext)
     n = nominal(mech_, q, qd, qdd, f_ext)
@@ -100,7 +96,7 @@ def forward_dynamics_jvp(
     return one_direction(mech_, n, a, (dq, dqd, dtau))
 
 
-@algorithm(joint_level=True)
+@algorithm(joint_level=True, independent_joints=True)
 def forward_dynamics_derivatives(
     mech: Mechanism,
     q: np.ndarray,
@@ -115,12 +111,11 @@ def forward_dynamics_derivatives(
     """∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ = M⁻¹, each (nv, nv), ∂q along the joints' tangents.  O(N²).
 
     load: how f_ext changes with q; see `loads.py`.
-    method: "conventional" is Algorithm 4, M⁻¹ times the derivatives of inverse dynamics, which is
-    also what is done where a joint mimics another.  axes: those of the arithmetic.
+    method: "conventional" is Algorithm 4, M⁻¹ times the derivatives of inverse dynamics.
+    axes: those of the arithmetic.
     """
-    if mech.has_followers or method == "conventional":
-        qdd = conventional_acceleration(mech, q, qd, tau, f_ext, axes)
-        parts = conventional_derivatives(mech, q, qd, qdd, f_ext, points, load, axes)
+    if method == "conventional":
+        parts = conventional_forward_derivatives(mech, q, qd, tau, f_ext, points, load, axes)
         return ForwardDynamicsDerivatives(*parts)
     mech_ = seen_in(axes, mech, q)
     qdd = forward_dynamics(mech_, q, qd, tau, f_ext)
