@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from types import FunctionType
-from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
 __all__ = ["ALGORITHMS", "Algorithm", "algorithm", "with_followers"]
 
@@ -64,12 +64,13 @@ def algorithm(
     return declare
 
 
-def with_followers(sweep: Callable[P, R]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def with_followers(
+    sweep: Callable[Concatenate[Any, P], R],
+) -> Callable[[Callable[Concatenate[Any, P], R]], None]:
     """The same result as that of a sweep, for mechanisms in which joints mimic others."""
 
-    def register(dense: Callable[P, R]) -> Callable[P, R]:
+    def register(dense: Callable[Concatenate[Any, P], R]) -> None:
         _DENSE[sweep.__name__] = dense
-        return dense
 
     return register
 

@@ -17,6 +17,7 @@ from ..algebra.rotation import skew
 from ..algebra.small import is_zero
 from ..errors import ArgumentError, ModelError
 from ..model.mechanism import Mechanism
+from ..model.protocol import Tree
 from .declare import algorithm
 
 __all__ = [
@@ -65,7 +66,7 @@ def momentum(
 
 
 @algorithm(joint_level=True, loops=True)
-def generalized_momentum(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+def generalized_momentum(mech: Tree, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """M(q) q̇, armature included: (nv,).  O(N), no mass matrix is formed."""
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
     _, h = _moving(mech, H, phi, qd_)
@@ -77,7 +78,7 @@ def generalized_momentum(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.n
 
 
 @algorithm(joint_level=True)
-def kinetic_energy(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> Any:
+def kinetic_energy(mech: Tree, q: np.ndarray, qd: np.ndarray) -> Any:
     """½ Σ V* M V + ½ Σ armature q̇² = ½ q̇ᵀ M(q) q̇: a scalar, in J.  O(N)."""
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
     V, h = _moving(mech, H, phi, qd_)
@@ -93,7 +94,7 @@ def potential_energy(mech: Mechanism, q: np.ndarray) -> Any:
     return -(np.array(mech.gravity) @ _first_moment(mech, q))
 
 
-def _moving(mech: Mechanism, H: Any, phi: Any, qd: Any) -> tuple[list[Any], list[Any]]:
+def _moving(mech: Tree, H: Any, phi: Any, qd: Any) -> tuple[list[Any], list[Any]]:
     """V(k) and h(k) of each body by itself (1); qd: the rates of each joint."""
     V, h = mech.slots(2)
     for p, k in mech.outward():

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..algebra.small import solve_spd
 from ..algebra.spatial import congruence
-from ..model.mechanism import Mechanism
+from ..model.protocol import Tree
 from .articulated import released
 from .declare import algorithm
 from .inverse_dynamics import motion_forces
@@ -33,7 +33,7 @@ __all__ = ["aba", "forward_dynamics"]
 
 @algorithm(joint_level=True, loops=True, independent_joints=True, aliases=("aba",))
 def forward_dynamics(
-    mech: Mechanism,
+    mech: Tree,
     q: np.ndarray,
     qd: np.ndarray,
     tau: np.ndarray,

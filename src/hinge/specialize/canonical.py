@@ -36,7 +36,7 @@ from ..model.joints import (
 )
 from ..model.mechanism import Body, Mechanism
 
-__all__ = ["Lean", "TurnedRevolute", "lean"]
+__all__ = ["Reframed", "TurnedRevolute", "canonical", "lean"]
 
 _AXIAL = (Revolute, Prismatic, Helical, Cylindrical)
 _Z = (0.0, 0.0, 1.0)
@@ -60,30 +60,30 @@ class TurnedRevolute(Revolute):
 
 
 @dataclass(frozen=True)
-class Lean:
-    """The cheaper mechanism, and where its bodies' frames are in the frames of the original."""
+class Reframed:
+    """A mechanism that moves as another, and where its bodies' frames are in those of the other."""
 
     mechanism: Mechanism
     frames: tuple[Transform, ...]
 
     @classmethod
-    def same(cls, mech: Mechanism) -> Lean:
+    def same(cls, mech: Mechanism) -> Reframed:
         """The mechanism as it is."""
         return cls(mech, (Transform(),) * len(mech.bodies))
 
     def forces(self, f_ext: Any) -> np.ndarray:
-        """External forces on the original bodies, as forces on the lean ones."""
+        """External forces on the original bodies, as forces on these."""
         moved = [X.inv.transfer @ f for X, f in zip(self.frames[1:], f_ext, strict=True)]
         return np.array(moved).reshape(-1, 6)
 
     def points(self, points: Any) -> np.ndarray:
-        """Points of the original bodies, None for their origins, in the frames of the lean ones."""
+        """Points of the original bodies, None for their origins, in the frames of these."""
         given = np.zeros((len(self.frames) - 1, 3)) if points is None else points
         moved = [X.inv @ x for X, x in zip(self.frames[1:], given, strict=True)]
         return np.array(moved).reshape(-1, 3)
 
 
-def lean(mech: Mechanism) -> Lean:
+def canonical(mech: Mechanism) -> Reframed:
     """The mechanism in canonical frames with regrouped inertias."""
     moving = [_moving_frame(b) for b in mech.bodies]
     axial = [b for b in mech.bodies if isinstance(b.joint, _AXIAL)]
@@ -94,9 +94,13 @@ def lean(mech: Mechanism) -> Lean:
             moving[k] = moving[k] @ _along_axis(body, moving[k], next_to.get(k))
     bodies = [mech.bodies[0]]
     for k in range(1, len(mech.bodies)):
-        bodies.append(_canonical(mech.bodies[k], moving[mech.bodies[k].parent], moving[k]))
+        bodies.append(_moved(mech.bodies[k], moving[mech.bodies[k].parent], moving[k]))
     bodies = _regrouped(bodies)
-    return Lean(replace(mech, bodies=tuple(bodies), frames=mech.frames[:1]), tuple(moving))
+    return Reframed(replace(mech, bodies=tuple(bodies), frames=mech.frames[:1]), tuple(moving))
+
+
+# the name by which it was known
+lean = canonical
 
 
 def _moving_frame(body: Body) -> Transform:
@@ -151,7 +155,7 @@ def _turn_z(angle: float) -> np.ndarray:
     return _snapped(about_axis(np.array(_Z), np.array([angle])))
 
 
-def _canonical(body: Body, parent: Transform, own: Transform) -> Body:
+def _moved(body: Body, parent: Transform, own: Transform) -> Body:
     """The body in its own moving frame, its joint placed in the parent's."""
     inertia = congruence(body.inertia.spatial, own.inv.transfer)
     start = parent.inv @ body.placement

@@ -36,14 +36,14 @@ def robot_program(
 ) -> Program | LoopProgram:
     """The named algorithm on a mechanism, traced."""
     from ..graph.program import trace
-    from .canonical import Lean, lean
+    from .canonical import Reframed, canonical
 
     declared = ALGORITHMS[name]
     takes = declared.parameters
     _check_arguments(mech, name, takes, [*(a for a in arrays if a not in PARAMETERS), *static])
     shapes = [array_shape(mech, a) for a in arrays]
     open_numbers = [a for a in arrays if a in PARAMETERS]
-    form = lean(mech) if declared.joint_level and not open_numbers else Lean.same(mech)
+    form = canonical(mech) if declared.joint_level and not open_numbers else Reframed.same(mech)
     loops = declared.loops and static.get("method") != "conventional"
     if loops and is_long(mech) and not open_numbers:
         from .loops import trace_loops

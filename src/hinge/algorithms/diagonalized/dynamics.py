@@ -28,6 +28,7 @@ import numpy as np
 from ...algebra.small import half_upper, mirror_lower, upper_root
 from ...algebra.spatial import congruence, cross_force, cross_motion
 from ...model.mechanism import Mechanism
+from ...model.protocol import Branches, Tree
 from ..articulated import Riccati, riccati
 from ..declare import algorithm
 from .rates import spread
@@ -59,14 +60,14 @@ class _Rates(NamedTuple):
 
     W: Any
     H_rate: Any
-    P_rate: list[Any]
-    D_rate: list[Any]
-    A: list[Any]
+    P_rate: Any
+    D_rate: Any
+    A: Any
 
 
 @algorithm(joint_level=True, loops=True, independent_joints=True)
 def diagonal_dynamics(
-    mech: Mechanism,
+    mech: Tree,
     q: np.ndarray,
     nu: np.ndarray,
     tau: np.ndarray,
@@ -96,7 +97,7 @@ def diagonal_dynamics(
 
 @algorithm(joint_level=True, loops=True, independent_joints=True)
 def diagonal_coriolis(
-    mech: Mechanism, q: np.ndarray, nu: np.ndarray, normalized: bool = True
+    mech: Tree, q: np.ndarray, nu: np.ndarray, normalized: bool = True
 ) -> np.ndarray:
     """C(q, ν), (nv,), orthogonal to ν; not normalized: C_ξ of nu = ξ.  O(N): in, out, in."""
     H, phi = mech.H(q), mech.phi(q)
@@ -140,7 +141,7 @@ def diagonal_coriolis_matrix(mech: Mechanism, q: np.ndarray, nu: np.ndarray) -> 
 
 
 @algorithm(independent_joints=True)
-def articulated_rates(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> ArticulatedRates:
+def articulated_rates(mech: Branches, q: np.ndarray, qd: np.ndarray) -> ArticulatedRates:
     """Articulated inertias P, D and their rates Ṗ, Ḋ along q̇, in body axes.  O(N): in, in."""
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
     known = riccati(mech, H, phi)
@@ -152,7 +153,7 @@ def articulated_rates(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> Articul
 
 
 @algorithm(joint_level=True, independent_joints=True)
-def mass_factor_rate(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+def mass_factor_rate(mech: Branches, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """ṁ(q, q̇), upper triangular (nv, nv).  O(N · depth).
 
     Climbing from k with F = G L:  (F, Ḟ) ← φ(p,j) (F, Ḟ + W ×* F),  ṁ(p,k) = H Ḟ + H° F.
@@ -174,7 +175,7 @@ def mass_factor_rate(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarr
 
 
 def _balance(
-    mech: Mechanism,
+    mech: Tree,
     q: np.ndarray,
     H: Any,
     phi: Any,
@@ -193,7 +194,7 @@ def _balance(
     return rhs, rates
 
 
-def _rates(mech: Mechanism, H: Any, H_rate: Any, phi: Any, known: Riccati, W: Any) -> _Rates:
+def _rates(mech: Tree, H: Any, H_rate: Any, phi: Any, known: Riccati, W: Any) -> _Rates:
     """Ṗ, Ḋ and A = d(P H*)/dt of every body, for the motions W across the joints."""
     P_rate = mech.filled(lambda k: np.zeros((6, 6)))
     D_rate, A = mech.slots(2)
@@ -216,7 +217,7 @@ def _root_rate(D: np.ndarray, D_rate: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _inward(
-    mech: Mechanism,
+    mech: Tree,
     H: Any,
     phi: Any,
     known: Riccati,

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...algebra.small import upper_root
-from ...model.mechanism import Mechanism
+from ...model.protocol import Branches
 from ..articulated import riccati
 from ..declare import algorithm
 
@@ -24,7 +24,7 @@ __all__ = ["mass_factor", "mass_factor_inverse"]
 
 
 @algorithm(joint_level=True, independent_joints=True)
-def mass_factor(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+def mass_factor(mech: Branches, q: np.ndarray) -> np.ndarray:
     """m(q), the upper triangular (nv, nv) with M = m mᵀ and a positive diagonal.  O(N · depth)."""
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
@@ -39,7 +39,7 @@ def mass_factor(mech: Mechanism, q: np.ndarray) -> np.ndarray:
 
 
 @algorithm(joint_level=True, independent_joints=True)
-def mass_factor_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+def mass_factor_inverse(mech: Branches, q: np.ndarray) -> np.ndarray:
     """ℓ(q) = m(q)⁻¹, upper triangular (nv, nv): M⁻¹ = ℓᵀ ℓ.  O(N · depth)."""
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...algebra.small import upper_root
-from ...model.mechanism import Mechanism
+from ...model.protocol import Branches, Tree
 from ..articulated import Riccati, riccati
 from ..declare import algorithm
 
@@ -57,17 +57,15 @@ class Innovations(NamedTuple):
 class Spread(NamedTuple):
     """ξ, joint rates and the motions W across joints, and of bodies before and after each joint."""
 
-    xi: list[Any]
-    qd: list[Any]
-    W: list[Any]
-    V_plus: list[Any]
-    V: list[Any]
+    xi: Any
+    qd: Any
+    W: Any
+    V_plus: Any
+    V: Any
 
 
 @algorithm(joint_level=True, loops=True, independent_joints=True)
-def total_rates(
-    mech: Mechanism, q: np.ndarray, qd: np.ndarray, normalized: bool = True
-) -> np.ndarray:
+def total_rates(mech: Tree, q: np.ndarray, qd: np.ndarray, normalized: bool = True) -> np.ndarray:
     """ν = mᵀ q̇, (nv,): half its square is the kinetic energy; not normalized: ξ.  O(N): in, out."""
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
     known = riccati(mech, H, phi)
@@ -81,16 +79,14 @@ def total_rates(
 
 
 @algorithm(joint_level=True, loops=True, independent_joints=True)
-def joint_rates(
-    mech: Mechanism, q: np.ndarray, nu: np.ndarray, normalized: bool = True
-) -> np.ndarray:
+def joint_rates(mech: Tree, q: np.ndarray, nu: np.ndarray, normalized: bool = True) -> np.ndarray:
     """q̇ = m⁻ᵀ ν, (nv,), the inverse of `total_rates`; not normalized: nu is ξ.  O(N): in, out."""
     H, phi = mech.H(q), mech.phi(q)
     return mech.join(spread(mech, H, phi, riccati(mech, H, phi), nu, normalized).qd)
 
 
 def spread(
-    mech: Mechanism, H: Any, phi: Any, known: Riccati, nu: np.ndarray, normalized: bool
+    mech: Tree, H: Any, phi: Any, known: Riccati, nu: np.ndarray, normalized: bool
 ) -> Spread:
     """Joint rates and body velocities from total rates."""
     nu_ = mech.rates(nu)
@@ -106,7 +102,7 @@ def spread(
 
 @algorithm(joint_level=True, loops=True, independent_joints=True)
 def working_forces(
-    mech: Mechanism,
+    mech: Tree,
     q: np.ndarray,
     tau: np.ndarray,
     f_ext: np.ndarray | None = None,
@@ -128,9 +124,7 @@ def working_forces(
 
 
 @algorithm(joint_level=True, loops=True, independent_joints=True)
-def joint_forces(
-    mech: Mechanism, q: np.ndarray, eps: np.ndarray, normalized: bool = True
-) -> np.ndarray:
+def joint_forces(mech: Tree, q: np.ndarray, eps: np.ndarray, normalized: bool = True) -> np.ndarray:
     """τ = m ε, (nv,), the inverse of `working_forces`; not normalized: eps is κ.  O(N): in, in."""
     H, phi, eps_ = mech.H(q), mech.phi(q), mech.rates(eps)
     known = riccati(mech, H, phi)
@@ -144,7 +138,7 @@ def joint_forces(
 
 
 @algorithm(joint_level=True, loops=True, independent_joints=True)
-def working_gravity(mech: Mechanism, q: np.ndarray, normalized: bool = True) -> np.ndarray:
+def working_gravity(mech: Tree, q: np.ndarray, normalized: bool = True) -> np.ndarray:
     """ε_g = −m⁻¹ g(q), (nv,): what gravity does to each ν, joint by joint.  O(N): in, out."""
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
@@ -158,7 +152,7 @@ def working_gravity(mech: Mechanism, q: np.ndarray, normalized: bool = True) -> 
 
 
 @algorithm(joint_level=True, independent_joints=True)
-def innovations(mech: Mechanism, q: np.ndarray, tau: np.ndarray) -> Innovations:
+def innovations(mech: Branches, q: np.ndarray, tau: np.ndarray) -> Innovations:
     """Joint forces taken apart as a Kalman filter takes measurements apart, from tips to base.
 
     If random forces with the bodies' inertias as covariances act on the bodies, τ has covariance M;

@@ -36,6 +36,7 @@ import numpy as np
 
 from ...algebra.small import mirror_lower
 from ...model.mechanism import Mechanism
+from ...model.protocol import Branches, PerBody, Tree
 from ..congruences import compliance, mixed
 from ..declare import algorithm
 from ..forward_dynamics import forward_dynamics
@@ -124,7 +125,7 @@ def forward_dynamics_derivatives(
     return ForwardDynamicsDerivatives(*all_directions(mech_, n, a))
 
 
-def one_direction(mech: Any, n: Nominal, a: Articulated, change: Any) -> np.ndarray:
+def one_direction(mech: Tree, n: Nominal, a: Articulated, change: Any) -> np.ndarray:
     """δq̈ by Algorithm 5, on a nominal motion and its recursions; change: dq, dqd, dtau."""
     H, phi = n.H, n.phi
     dq, dqd, dtau = (mech.rates(x) for x in change)
@@ -148,7 +149,7 @@ def one_direction(mech: Any, n: Nominal, a: Articulated, change: Any) -> np.ndar
     return mech.join(qdd)
 
 
-def all_directions(mech: Any, n: Nominal, a: Articulated) -> tuple[np.ndarray, ...]:
+def all_directions(mech: Branches, n: Nominal, a: Articulated) -> tuple[np.ndarray, ...]:
     """∂q̈/∂q, ∂q̈/∂q̇, M⁻¹ by Algorithm 6, on a nominal motion and its recursions."""
     H, phi, G = n.H, n.phi, a.G
     local, spread = _local(mech, n, a), mech.filled(lambda k: [])
@@ -166,10 +167,10 @@ def all_directions(mech: Any, n: Nominal, a: Articulated) -> tuple[np.ndarray, .
             blocks[j, k], blocks[k, j] = above, np.hstack([above[:, :dof].T, dq, dqd])
             spread[j].append((c, k, S, local.Y[j] @ W))
             S = S - G[j] @ (H[j].T @ S)
-    for branches in spread:
-        for c, k, _, X in branches:
+    for _, j in mech.outward():
+        for c, k, _, X in spread[j]:
             # (12)
-            blocks.update({(k, i): X.T @ S for d, i, S, _ in branches if d != c})
+            blocks.update({(k, i): X.T @ S for d, i, S, _ in spread[j] if d != c})
     parts = ({at: np.split(x, 3, axis=1)[i] for at, x in blocks.items()} for i in range(3))
     inverse, B, A = (mech.join_blocks(part) for part in parts)
     return B, A, mirror_lower(inverse).reshape(mech.nv, mech.nv)
@@ -178,16 +179,16 @@ def all_directions(mech: Any, n: Nominal, a: Articulated) -> tuple[np.ndarray, .
 class _Local(NamedTuple):
     """What Algorithm 6 needs of each body; diagonal: (M⁻¹, −B_C, −A_C)(k,k) beside one another."""
 
-    Y: list[Any]
-    U: list[Any]
-    Q: list[Any]
-    Q_z: list[Any]
-    E_A: list[Any]
-    E_B: list[Any]
+    Y: PerBody
+    U: PerBody
+    Q: PerBody
+    Q_z: PerBody
+    E_A: PerBody
+    E_B: PerBody
     diagonal: dict[tuple[int, int], np.ndarray]
 
 
-def _local(mech: Any, n: Nominal, a: Articulated) -> _Local:
+def _local(mech: Branches, n: Nominal, a: Articulated) -> _Local:
     H, phi, G = n.H, n.phi, a.G
     Y, J, J_z, U, Q, Q_z, E_A, E_B = mech.slots(8)
     Y[0], J[0], J_z[0] = np.zeros((6, 6)), np.zeros((6, 3)), np.zeros((6, 6))

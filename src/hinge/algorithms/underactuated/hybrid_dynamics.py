@@ -30,7 +30,7 @@ import numpy as np
 
 from ...algebra.small import solve_spd
 from ...algebra.spatial import carried_acceleration, congruence
-from ...model.mechanism import Mechanism
+from ...model.protocol import Tree
 from ..articulated import released
 from ..declare import algorithm
 
@@ -46,7 +46,7 @@ class HybridDynamics(NamedTuple):
 
 @algorithm(joint_level=True, loops=True, independent_joints=True)
 def hybrid_dynamics(
-    mech: Mechanism,
+    mech: Tree,
     q: np.ndarray,
     qd: np.ndarray,
     qdd_active: np.ndarray,
@@ -90,7 +90,7 @@ def hybrid_dynamics(
 
 
 @algorithm(independent_joints=True)
-def hybrid_response(mech: Mechanism, q: np.ndarray, given: np.ndarray, active: Any) -> np.ndarray:
+def hybrid_response(mech: Tree, q: np.ndarray, given: np.ndarray, active: Any) -> np.ndarray:
     """[S_aa S_ap; −S_apᵀ S_pp] given, without velocities, gravity or forces: (nv, n).  O(N·n).
 
     given: (nv, n), in every column accelerations of active DoF and forces of passive ones; the
