@@ -11,7 +11,7 @@ from hinge.emit.c.source import c_source
 from hinge.graph.loop import LoopProgram
 from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
-from hinge.specialize.programs import MOST_UNROLLED
+from hinge.specialize.routing import MOST_UNROLLED
 from linearized_cases import everything
 from loop_cases import interpreted, looped, swapping
 from mechanisms import EPS, assert_close, random_state

@@ -21,12 +21,15 @@ class Algorithm(NamedTuple):
     joint_level: its results, if they are one per DoF, depend neither on where the frames of bodies
     are nor on how inertia is shared by bodies that move alike: canonical frames serve it.
     loops: its sweeps may be traced once per kind of joint, as loops over bodies.
+    independent_joints: its sweep releases joint after joint, so that none may follow another; where
+    one does, what `with_followers` has for it is done instead.
     """
 
     name: str
     function: Callable[..., Any]
     joint_level: bool
     loops: bool
+    independent_joints: bool
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
@@ -49,15 +52,12 @@ def algorithm(
     independent_joints: bool = False,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
-    """Declare a function as an algorithm; joint_level, loops: as in `Algorithm`.
-
-    independent_joints: its sweep releases joint after joint, so that none may follow another; where
-    one does, what `with_followers` has for it is done instead.
-    """
+    """Declare a function as an algorithm; the words are those of `Algorithm`."""
 
     def declare(function: F) -> F:
         public = _for_any_mechanism(function) if independent_joints else function
-        declared = Algorithm(function.__name__, public, joint_level, loops)
+        properties = joint_level, loops, independent_joints
+        declared = Algorithm(function.__name__, public, *properties)
         ALGORITHMS.update(dict.fromkeys((function.__name__, *aliases), declared))
         return public
 
