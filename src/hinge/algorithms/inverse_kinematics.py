@@ -14,7 +14,6 @@ Where the steps end, the status says why.  This iterates on floats: it is not fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -37,8 +36,7 @@ _LEAST_DAMPING = 1e-6
 _ROWS = {"pose": slice(0, 6), "position": slice(3, 6), "orientation": slice(0, 3)}
 
 
-@dataclass(frozen=True)
-class InverseKinematics:
+class InverseKinematics(NamedTuple):
     """The answer of inverse kinematics, and how good it is.
 
     status: "reached", the error is within the tolerance; "unreachable", every start ended in a
@@ -60,13 +58,12 @@ class InverseKinematics:
         return self.status == "reached"
 
 
-@dataclass(frozen=True)
 class _Problem:
-    mech: Mechanism
-    frame: str
-    target: np.ndarray
-    rows: slice
-    tolerance: float
+    def __init__(
+        self, mech: Mechanism, frame: str, target: np.ndarray, rows: slice, tolerance: float
+    ) -> None:
+        self.mech, self.frame, self.target = mech, frame, target
+        self.rows, self.tolerance = rows, tolerance
 
     def error(self, q: np.ndarray) -> np.ndarray:
         """e of (1), the rows of the task."""

@@ -26,6 +26,7 @@ from ..algebra.small import cos, sin
 from ..algebra.spatial import SpatialInertia, Transform, congruence
 from ..model.joint import Joint, Numbers
 from ..model.joints import (
+    Axial,
     Cylindrical,
     Helical,
     Prismatic,
@@ -38,7 +39,6 @@ from ..model.mechanism import Body, Mechanism
 
 __all__ = ["Reframed", "TurnedRevolute", "canonical", "lean"]
 
-_AXIAL = (Revolute, Prismatic, Helical, Cylindrical)
 _Z = (0.0, 0.0, 1.0)
 _NEAR = 1e-12
 
@@ -86,11 +86,11 @@ class Reframed:
 def canonical(mech: Mechanism) -> Reframed:
     """The mechanism in canonical frames with regrouped inertias."""
     moving = [_moving_frame(b) for b in mech.bodies]
-    axial = [b for b in mech.bodies if isinstance(b.joint, _AXIAL)]
+    axial = [b for b in mech.bodies if isinstance(b.joint, Axial)]
     # of several, the first
     next_to = {b.parent: b for b in reversed(axial)}
     for k, body in enumerate(mech.bodies):
-        if isinstance(body.joint, _AXIAL):
+        if isinstance(body.joint, Axial):
             moving[k] = moving[k] @ _along_axis(body, moving[k], next_to.get(k))
     bodies = [mech.bodies[0]]
     for k in range(1, len(mech.bodies)):
@@ -105,7 +105,7 @@ lean = canonical
 
 def _moving_frame(body: Body) -> Transform:
     """The joint's moving frame in the body's frame, z along the axis where there is one."""
-    if not isinstance(body.joint, _AXIAL):
+    if not isinstance(body.joint, Axial):
         return body.offset.inv
     return body.offset.inv @ Transform(_z_to(tuple(body.joint.axis)))
 
@@ -131,7 +131,7 @@ def _along_axis(body: Body, moving: Transform, child: Body | None) -> Transform:
 
 def _joint_frame(body: Body) -> Transform:
     """The joint's frame on the parent, z along the axis where there is one."""
-    if not isinstance(body.joint, _AXIAL):
+    if not isinstance(body.joint, Axial):
         return body.placement
     return body.placement @ Transform(_z_to(tuple(body.joint.axis)))
 
@@ -160,7 +160,7 @@ def _moved(body: Body, parent: Transform, own: Transform) -> Body:
     inertia = congruence(body.inertia.spatial, own.inv.transfer)
     start = parent.inv @ body.placement
     joint = body.joint
-    if not isinstance(joint, _AXIAL):
+    if not isinstance(joint, Axial):
         return replace(body, placement=_clean(start), offset=Transform(), inertia=inertia)
     # at q = 0 the moving frame is on the joint's frame
     X = start @ body.offset @ own

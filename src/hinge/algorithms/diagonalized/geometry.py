@@ -16,8 +16,7 @@ gradients, ∂_i m_jk = ∂_j m_ik; then C = 0 and R = 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +32,7 @@ from .sensitivity import mass_matrix_second_sensitivity, mass_matrix_sensitivity
 __all__ = ["Flatness", "christoffel", "curvature", "is_flat", "mass_factor_curl"]
 
 
-@dataclass(frozen=True)
-class Flatness:
+class Flatness(NamedTuple):
     """Whether the mass metric is flat at the configurations tried, and what follows.
 
     curvature: the largest |R_hijk|, relative to its terms and to M; curl: the largest
