@@ -14,7 +14,7 @@ import numpy as np
 import hinge
 from hinge import algorithms, zoo
 from hinge.graph.program import trace
-from hinge.specialize.canonical import lean
+from hinge.specialize.canonical import canonical
 
 from .measure import Row, Settings, WrongResultError, interleave
 from .others import installed
@@ -54,7 +54,7 @@ def hybrid(q, v, a, t):
 
 def counts(links: int, split: str) -> int:
     """Multiplications and additions of hybrid dynamics of a snake."""
-    mech = lean(zoo.snake(links).mechanism).mechanism
+    mech = canonical(zoo.snake(links).mechanism).mechanism
     active = tuple(bool(x) for x in SPLITS[split](mech.nv))
     shapes = [(mech.nq,), *[(mech.nv,)] * 3]
     ops = trace(lambda *x: algorithms.hybrid_dynamics(mech, *x, active), shapes).ops

@@ -23,7 +23,7 @@ from hinge.algorithms.linearized.forward import all_directions, one_direction
 from hinge.algorithms.linearized.inverse import seen_in
 from hinge.algorithms.linearized.nominal import nominal
 from hinge.graph.program import trace
-from hinge.specialize.canonical import lean
+from hinge.specialize.canonical import canonical
 
 from .robots import chain
 
@@ -78,7 +78,7 @@ def _run(number: int, mech: Any, axes: Any, x: list[Any]) -> Any:
 @cache
 def count(number: int, n: int) -> tuple[int, int]:
     """Multiplications and additions of an algorithm on a chain of n hinges, cheaper axes taken."""
-    mech = lean(chain(n)).mechanism
+    mech = canonical(chain(n)).mechanism
     shapes = [(n,)] * (6 if number % 2 else 3)
     programs = [
         trace(lambda *x, axes=axes: _run(number, mech, axes, list(x)), shapes)

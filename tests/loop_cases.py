@@ -9,7 +9,7 @@ from hinge.graph.loop import Load, LoopProgram, Stage, Step, Store, Visit
 from hinge.graph.operations import OPERATIONS
 from hinge.graph.scalar import Graph, reachable
 from hinge.specialize.arrays import array_shape
-from hinge.specialize.canonical import lean
+from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
 
 ARRAYS = {
@@ -23,7 +23,7 @@ ARRAYS = {
 def looped(mech, name):
     """The loop program of an algorithm."""
     arrays = {a: array_shape(mech, a) for a in ARRAYS[name]}
-    return trace_loops(getattr(algorithms, name), lean(mech), arrays, name)
+    return trace_loops(getattr(algorithms, name), canonical(mech), arrays, name)
 
 
 def interpreted(program, arrays):

@@ -69,7 +69,7 @@ def test_results_go_where_they_are_wanted():
 
 @pytest.mark.parametrize("load", ["world", "dead"])
 def test_compiled_loads_know_their_points(load):
-    """In the lean mechanism a body's origin is elsewhere: points, given or not, move along."""
+    """In canonical frames a body's origin is elsewhere: points, given or not, move along."""
     robot = SMALL["tree"]
     s = random_state(robot, 4)
     for points in (None, np.random.default_rng(5).normal(size=(len(robot.body_names), 3))):
@@ -186,7 +186,7 @@ def test_the_cheaper_axes_are_taken():
     """A long chain of general hinges is cheaper in ground axes, an arm of right angles is not."""
     from hinge.algorithms import inverse_dynamics_derivatives as generic
     from hinge.graph.program import trace
-    from hinge.specialize.canonical import lean
+    from hinge.specialize.canonical import canonical
 
     b = hinge.MechanismBuilder("general")
     parent, rng = "world", np.random.default_rng(0)
@@ -198,7 +198,7 @@ def test_the_cheaper_axes_are_taken():
         b.add(f"link{i}", parent, hinge.Revolute(rng.normal(size=3)), None, place, body)
         parent = f"link{i}"
     for mech, axes in ((b.build(), "ground"), (zoo.arm(8).mechanism, "body")):
-        thin, n = lean(mech).mechanism, mech.nv
+        thin, n = canonical(mech).mechanism, mech.nv
         ops = {
             a: trace(lambda *x, m=thin, a=a: generic(m, *x, axes=a), [(n,)] * 3).ops
             for a in ("body", "ground")

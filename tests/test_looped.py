@@ -12,9 +12,9 @@ from hinge.graph.loop import LoopProgram
 from hinge.robot.kernels import robot_kernel
 from hinge.runtime.kernel import Kernel
 from hinge.specialize.arrays import array_shape
-from hinge.specialize.canonical import lean
+from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
-from hinge.specialize.programs import MOST_UNROLLED
+from hinge.specialize.routing import MOST_UNROLLED
 from linearized_cases import everything
 from loop_cases import ARRAYS, interpreted, looped, swapping
 from mechanisms import EPS, Generic, assert_close, gripper, random_state
@@ -51,7 +51,7 @@ def test_loops_of_linearized_dynamics_agree_with_the_generic_code(third, load):
     name = "inverse_dynamics_jvp" if third == "qdd" else "forward_dynamics_jvp"
     arrays = {a: array_shape(mech, a) for a in given}
     algorithm = partial(getattr(algorithms, name), load=load)
-    got = interpreted(trace_loops(algorithm, lean(mech), arrays, name), list(given.values()))
+    got = interpreted(trace_loops(algorithm, canonical(mech), arrays, name), list(given.values()))
     assert_close(got, getattr(robot.alg, name)(**given, load=load), 3e4 * EPS)
 
 
@@ -63,7 +63,7 @@ def test_what_is_zero_for_every_body_is_neither_kept_nor_used():
 
     def cost(load):
         algorithm = partial(algorithms.forward_dynamics_jvp, load=load)
-        return trace_loops(algorithm, lean(mech), arrays, "jvp").ops.multiplications / 50
+        return trace_loops(algorithm, canonical(mech), arrays, "jvp").ops.multiplications / 50
 
     assert cost("world") > cost("body") + 200
 
@@ -79,7 +79,7 @@ def test_zeros_are_believed_until_something_is_written():
             tau[k] = np.array([x[k][0] + x[k][1] + x[k][2]])
         return mech.join(tau)
 
-    program = trace_loops(sums, lean(zoo.arm(5).mechanism), {"qd": (5,)}, "sums")
+    program = trace_loops(sums, canonical(zoo.arm(5).mechanism), {"qd": (5,)}, "sums")
     loads = {load for stage in program.stages for step in stage.steps for load in step.loads}
     assert {load.entry for load in loads if load.kind == "slot"} == {1, 2}
     qd = np.arange(5.0)
@@ -100,7 +100,7 @@ def test_what_is_overwritten_is_read_before():
         return mech.join(tau)
 
     mech, qd = zoo.arm(6).mechanism, np.array([0.5, -1.0, 2.0, 0.25, 3.0, -0.75])
-    program = trace_loops(swaps, lean(mech), {"qd": (6,)}, "swaps")
+    program = trace_loops(swaps, canonical(mech), {"qd": (6,)}, "swaps")
     expected = swaps(mech, qd)
     assert_close(interpreted(program, [qd]), expected, 10 * EPS)
     assert_close(Kernel(program)(qd), expected, 10 * EPS)
@@ -166,7 +166,8 @@ def test_what_cannot_be_looped_says_so():
     with pytest.raises(TraceError, match="'gripper' has joints that mimic others"):
         looped(gripper().mechanism, "inverse_dynamics")
     with pytest.raises(TraceError, match="total_mass gives something other than joint forces"):
-        trace_loops(lambda mech, q: mech.nv, lean(zoo.arm(3).mechanism), {"q": (3,)}, "total_mass")
+        arm = canonical(zoo.arm(3).mechanism)
+        trace_loops(lambda mech, q: mech.nv, arm, {"q": (3,)}, "total_mass")
 
 
 def test_followers_in_a_large_mechanism_are_unrolled():

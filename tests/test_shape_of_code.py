@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import hinge
+from hinge.algorithms.declare import ALGORITHMS
 
 SOURCE = Path(hinge.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -130,8 +131,9 @@ def test_no_assert_in_the_library():
 def test_public_names_are_those_of_the_lists():
     for name in hinge.__all__:
         assert hasattr(hinge, name)
-    for name in hinge.algorithms.__all__:
-        assert callable(getattr(hinge.algorithms, name))
+    assert set(hinge.algorithms.__all__) == set(ALGORITHMS)
+    for name, declared in ALGORITHMS.items():
+        assert getattr(hinge.algorithms, name) is declared.function
 
 
 def test_the_project_speaks_of_itself_alone():

@@ -15,7 +15,7 @@ from hinge.algebra.rotation import from_rpy
 from hinge.graph.program import trace
 from hinge.robot.kernels import robot_kernel
 from hinge.specialize.arrays import array_shape
-from hinge.specialize.canonical import lean
+from hinge.specialize.canonical import canonical
 
 ARRAYS = {
     "inverse_dynamics": ("q", "qd", "qdd"),
@@ -45,9 +45,9 @@ def chain(n):
 
 @cache
 def operations(name, n):
-    """Multiplications and additions of an algorithm on the lean chain."""
+    """Multiplications and additions of an algorithm on the canonical chain."""
     static = {"frame": "tip"} if name == "jacobian" else {}
-    mech = chain(n) if static else lean(chain(n)).mechanism
+    mech = chain(n) if static else canonical(chain(n)).mechanism
     shapes = [array_shape(mech, a) for a in ARRAYS[name]]
     ops = trace(lambda *given: getattr(algorithms, name)(mech, *given, **static), shapes).ops
     return np.array([ops.multiplications, ops.additions])

@@ -8,7 +8,7 @@ import pytest
 from hinge import algorithms, zoo
 from hinge.graph.program import trace
 from hinge.robot.kernels import robot_kernel
-from hinge.specialize.canonical import lean
+from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
 
 ARRAYS = ("q", "qd", "qdd_active", "tau_passive")
@@ -23,7 +23,7 @@ SPLITS = {
 
 @cache
 def snake(n):
-    return lean(zoo.snake(n).mechanism)
+    return canonical(zoo.snake(n).mechanism)
 
 
 def hybrid(mech, active):
@@ -76,7 +76,7 @@ def test_cost_grows_by_the_same_for_every_link(name):
 
 
 def operations(algorithm, n):
-    """Multiplications and additions on the lean snake, its second half driven."""
+    """Multiplications and additions on the canonical snake, its second half driven."""
     mech = snake(n).mechanism
     active = np.arange(mech.nv) >= mech.nv // 2
     shapes = [(mech.nq,), (mech.nv,)][: 2 if algorithm == "complete_motion" else 1]

@@ -14,7 +14,7 @@ from hinge.algorithms.linearized.inverse import seen_in
 from hinge.algorithms.linearized.nominal import nominal
 from hinge.graph.program import trace
 from hinge.robot.kernels import robot_kernel
-from hinge.specialize.canonical import lean
+from hinge.specialize.canonical import canonical
 
 
 def recursions(mech, axes, q, qd, qdd):
@@ -44,8 +44,8 @@ PAPER = {
 
 @cache
 def operations(number, n, axes):
-    """Multiplications and additions on the lean chain."""
-    mech = lean(chain(n)).mechanism
+    """Multiplications and additions on the canonical chain."""
+    mech = canonical(chain(n)).mechanism
     shapes = [(n,)] * (6 if number % 2 else 3)
     ops = trace(lambda *x: ALGORITHMS[number](mech, axes, *x), shapes).ops
     return np.array([ops.multiplications, ops.additions])

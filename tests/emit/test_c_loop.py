@@ -9,9 +9,9 @@ import hinge
 from hinge import zoo
 from hinge.emit.c.source import c_source
 from hinge.graph.loop import LoopProgram
-from hinge.specialize.canonical import lean
+from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
-from hinge.specialize.programs import MOST_UNROLLED
+from hinge.specialize.routing import MOST_UNROLLED
 from linearized_cases import everything
 from loop_cases import interpreted, looped, swapping
 from mechanisms import EPS, assert_close, random_state
@@ -133,7 +133,7 @@ def two_sums(mech, qd, unused, scale):
 def test_several_results_and_any_names(names, tmp_path):
     mech = zoo.arm(5).mechanism
     arrays = {"qd": (5,), "unused": (5,), "scale": (5,)}
-    program = trace_loops(two_sums, lean(mech), arrays, "two_sums")
+    program = trace_loops(two_sums, canonical(mech), arrays, "two_sums")
     results = ("parent", "two_sums_results")
     function = Compiled(program, "double", tmp_path, names=names, results=results)
     qd, scale = np.arange(5.0), np.array([1.0, 2.0, 0.5, 4.0, -1.0])

@@ -7,7 +7,7 @@ import numpy as np
 import hinge
 from hinge import algorithms
 from hinge.emit.c.source import c_source
-from hinge.specialize.canonical import lean
+from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
 
 GOLDEN = Path(__file__).parent / "chain.c"
@@ -21,7 +21,7 @@ def chain() -> str:
         at = hinge.Transform(translation=place)
         b.add(name, parent, hinge.Revolute((0, 1, 0)), placement=at, inertia=link)
         parent, place = name, (0, 0, -1)
-    program = trace_loops(algorithms.gravity_forces, lean(b.build()), {"q": (3,)}, "chain")
+    program = trace_loops(algorithms.gravity_forces, canonical(b.build()), {"q": (3,)}, "chain")
     about = "Forces that hold up three links of 1 m and 1 kg, one hanging from another."
     return c_source(program, names=("q",), results=("tau",), about=about)
 

@@ -10,7 +10,7 @@ from hinge import algorithms, zoo
 from hinge.algebra.spatial import cross_force, cross_motion
 from hinge.algorithms.linearized.gyroscopic import gyroscopic
 from hinge.model.ground_axes import InGroundAxes
-from hinge.specialize.canonical import lean
+from hinge.specialize.canonical import canonical
 from linearized_cases import EPS, TREES, loads, mutated, random_state, reference_inverse, worst
 from mechanisms import JOINTS, assert_close, complex_step
 
@@ -93,7 +93,7 @@ def test_nothing_is_lost_far_away():
 @pytest.mark.parametrize("name", ["tree0", "everything", "gripper"])
 def test_the_lean_mechanism_and_ground_axes_change_nothing(name):
     robot = TREES[name]
-    s, form = random_state(robot, 3), lean(robot.mechanism)
+    s, form = random_state(robot, 3), canonical(robot.mechanism)
     expected = robot.alg.inverse_dynamics_derivatives(s.q, s.qd, s.qdd, s.f_ext)
     thin = algorithms.inverse_dynamics_derivatives(
         form.mechanism, s.q, s.qd, s.qdd, form.forces(s.f_ext)

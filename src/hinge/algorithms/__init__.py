@@ -1,5 +1,10 @@
-"""The papers' recursions as plain sweeps: they know mechanisms and run on any scalar."""
+"""The papers' recursions as plain sweeps: they know mechanisms and run on any scalar.
 
+A new algorithm is declared in a file of its own and listed here: imported, public, and bound.
+"""
+
+from . import dense as dense
+from .bound import Bound, bound
 from .configuration import difference, integrate, neutral, random_configuration, tangent_rate
 from .constraints import (
     constrained_forward_dynamics,
@@ -145,3 +150,83 @@ __all__ = [
     "working_forces",
     "working_gravity",
 ]
+
+
+class Algorithms(Bound):
+    """The algorithms with a mechanism bound: `robot.alg.inverse_dynamics(q, qd, qdd)`.
+
+    They check nothing, do not batch, and run on any scalar in object arrays.
+    """
+
+    aba = bound(aba)
+    active_inertia = bound(active_inertia)
+    articulated_rates = bound(articulated_rates)
+    bias_forces = bound(bias_forces)
+    center_of_mass = bound(center_of_mass)
+    christoffel = bound(christoffel)
+    complete_motion = bound(complete_motion)
+    constrained_forward_dynamics = bound(constrained_forward_dynamics)
+    constraint_bias = bound(constraint_bias)
+    constraint_error = bound(constraint_error)
+    constraint_jacobian = bound(constraint_jacobian)
+    coriolis_matrix = bound(coriolis_matrix)
+    crba = bound(crba)
+    curvature = bound(curvature)
+    diagonal_coriolis = bound(diagonal_coriolis)
+    diagonal_coriolis_matrix = bound(diagonal_coriolis_matrix)
+    diagonal_dynamics = bound(diagonal_dynamics)
+    difference = bound(difference)
+    disturbance_bias = bound(disturbance_bias)
+    disturbance_jacobian = bound(disturbance_jacobian)
+    forward_dynamics = bound(forward_dynamics)
+    forward_dynamics_derivatives = bound(forward_dynamics_derivatives)
+    forward_dynamics_jvp = bound(forward_dynamics_jvp)
+    frame_acceleration = bound(frame_acceleration)
+    frame_pose = bound(frame_pose)
+    frame_velocity = bound(frame_velocity)
+    generalized_bias = bound(generalized_bias)
+    generalized_jacobian = bound(generalized_jacobian)
+    generalized_momentum = bound(generalized_momentum)
+    generalized_motion = bound(generalized_motion)
+    gravity_forces = bound(gravity_forces)
+    hybrid_dynamics = bound(hybrid_dynamics)
+    hybrid_dynamics_derivatives = bound(hybrid_dynamics_derivatives)
+    hybrid_response = bound(hybrid_response)
+    innovations = bound(innovations)
+    integrate = bound(integrate)
+    inverse_dynamics = bound(inverse_dynamics)
+    inverse_dynamics_derivatives = bound(inverse_dynamics_derivatives)
+    inverse_dynamics_jvp = bound(inverse_dynamics_jvp)
+    inverse_kinematics = bound(inverse_kinematics)
+    is_flat = bound(is_flat)
+    jacobian = bound(jacobian)
+    joint_forces = bound(joint_forces)
+    joint_rates = bound(joint_rates)
+    kinetic_energy = bound(kinetic_energy)
+    mass_factor = bound(mass_factor)
+    mass_factor_curl = bound(mass_factor_curl)
+    mass_factor_inverse = bound(mass_factor_inverse)
+    mass_factor_rate = bound(mass_factor_rate)
+    mass_matrix = bound(mass_matrix)
+    mass_matrix_inverse = bound(mass_matrix_inverse)
+    mass_matrix_rate = bound(mass_matrix_rate)
+    mass_matrix_second_sensitivity = bound(mass_matrix_second_sensitivity)
+    mass_matrix_sensitivity = bound(mass_matrix_sensitivity)
+    momentum = bound(momentum)
+    neutral = bound(neutral)
+    operational_space_inertia = bound(operational_space_inertia)
+    operational_space_inertia_inverse = bound(operational_space_inertia_inverse)
+    operational_space_inertia_margin = bound(operational_space_inertia_margin)
+    passive_forces = bound(passive_forces)
+    poses = bound(poses)
+    potential_energy = bound(potential_energy)
+    random_configuration = bound(random_configuration)
+    rnea = bound(rnea)
+    schur_blocks = bound(schur_blocks)
+    spring_energy = bound(spring_energy)
+    tangent_rate = bound(tangent_rate)
+    total_mass = bound(total_mass)
+    total_rates = bound(total_rates)
+    velocity_product_acceleration = bound(velocity_product_acceleration)
+    working_forces = bound(working_forces)
+    working_gravity = bound(working_gravity)

@@ -10,14 +10,13 @@ inward    D(k) = H(k) P(k) H*(k) + armature(k)                                  
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..algebra.small import inverse_spd, mirror_lower, solve_spd
 from ..algebra.spatial import congruence
-from ..model.mechanism import Mechanism
+from ..model.protocol import PerBody, Tree
 
 __all__ = ["Riccati", "released", "riccati"]
 
@@ -25,18 +24,18 @@ __all__ = ["Riccati", "released", "riccati"]
 class Riccati(NamedTuple):
     """What the sweep leaves with every body: P, P⁺ (6, 6), D, D⁻¹ (dof, dof) and G (6, dof)."""
 
-    P: list[Any]
-    P_plus: list[Any]
-    D: list[Any]
-    D_inv: list[Any]
-    G: list[Any]
+    P: Any
+    P_plus: Any
+    D: Any
+    D_inv: Any
+    G: Any
 
 
 def riccati(
-    mech: Mechanism,
-    H: Sequence[np.ndarray],
-    phi: Sequence[Any],
-    armature: Sequence[np.ndarray] | None = None,
+    mech: Tree,
+    H: PerBody,
+    phi: PerBody,
+    armature: PerBody | None = None,
 ) -> Riccati:
     """The sweep, given H and φ; H and armature may be those of some degrees of freedom only.  O(N).
 

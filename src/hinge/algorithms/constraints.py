@@ -25,6 +25,7 @@ from ..algebra.rotation import axial, skew
 from ..algebra.small import solve_spd
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism
+from .declare import algorithm
 from .inverse_dynamics import bias_forces
 from .kinematics import frame_pose, frame_velocity, jacobian, velocity_product_acceleration
 from .mass_matrix import mass_matrix
@@ -91,6 +92,7 @@ class ConstrainedMotion(NamedTuple):
     forces: Any
 
 
+@algorithm()
 def constraint_jacobian(
     mech: Mechanism, q: np.ndarray, constraints: Sequence[LoopConstraint]
 ) -> np.ndarray:
@@ -105,6 +107,7 @@ def constraint_jacobian(
     return np.concatenate(rows)
 
 
+@algorithm()
 def constraint_bias(
     mech: Mechanism, q: np.ndarray, qd: np.ndarray, constraints: Sequence[LoopConstraint]
 ) -> np.ndarray:
@@ -126,6 +129,7 @@ def constraint_bias(
     return np.concatenate(rows)
 
 
+@algorithm()
 def constraint_error(
     mech: Mechanism, q: np.ndarray, constraints: Sequence[LoopConstraint]
 ) -> np.ndarray:
@@ -146,6 +150,7 @@ def constraint_error(
     return np.concatenate(rows)
 
 
+@algorithm()
 def constrained_forward_dynamics(
     mech: Mechanism,
     q: np.ndarray,

@@ -17,6 +17,8 @@ from ..algebra.rotation import skew
 from ..algebra.small import is_zero
 from ..errors import ArgumentError, ModelError
 from ..model.mechanism import Mechanism
+from ..model.protocol import Tree
+from .declare import algorithm
 
 __all__ = [
     "center_of_mass",
@@ -28,11 +30,13 @@ __all__ = [
 ]
 
 
+@algorithm()
 def total_mass(mech: Mechanism) -> Any:
     """The mass of all moving bodies, kg."""
     return sum(M.mass for M in mech.M)
 
 
+@algorithm()
 def center_of_mass(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """The centre of mass of all moving bodies, (3,) in the world.  O(N)."""
     mass = total_mass(mech)
@@ -41,6 +45,7 @@ def center_of_mass(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     return _first_moment(mech, q) / mass
 
 
+@algorithm()
 def momentum(
     mech: Mechanism, q: np.ndarray, qd: np.ndarray, about: Literal["com", "world"] = "com"
 ) -> np.ndarray:
@@ -60,7 +65,8 @@ def momentum(
     return h[0] - np.concatenate([shift, np.zeros(3)])
 
 
-def generalized_momentum(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+@algorithm(joint_level=True, loops=True)
+def generalized_momentum(mech: Tree, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """M(q) q̇, armature included: (nv,).  O(N), no mass matrix is formed."""
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
     _, h = _moving(mech, H, phi, qd_)
@@ -71,7 +77,8 @@ def generalized_momentum(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.n
     return mech.join(joint)
 
 
-def kinetic_energy(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> Any:
+@algorithm(joint_level=True)
+def kinetic_energy(mech: Tree, q: np.ndarray, qd: np.ndarray) -> Any:
     """½ Σ V* M V + ½ Σ armature q̇² = ½ q̇ᵀ M(q) q̇: a scalar, in J.  O(N)."""
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
     V, h = _moving(mech, H, phi, qd_)
@@ -81,12 +88,13 @@ def kinetic_energy(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> Any:
     return 0.5 * twice
 
 
+@algorithm()
 def potential_energy(mech: Mechanism, q: np.ndarray) -> Any:
     """−Σ m g·c, zero with every centre of mass at the world's origin: a scalar, in J.  O(N)."""
     return -(np.array(mech.gravity) @ _first_moment(mech, q))
 
 
-def _moving(mech: Mechanism, H: Any, phi: Any, qd: Any) -> tuple[list[Any], list[Any]]:
+def _moving(mech: Tree, H: Any, phi: Any, qd: Any) -> tuple[list[Any], list[Any]]:
     """V(k) and h(k) of each body by itself (1); qd: the rates of each joint."""
     V, h = mech.slots(2)
     for p, k in mech.outward():

@@ -23,16 +23,17 @@ import numpy as np
 
 from ..algebra.small import solve_spd
 from ..algebra.spatial import congruence
-from ..model.mechanism import Mechanism
+from ..model.protocol import Tree
 from .articulated import released
-from .inverse_dynamics import bias_forces, motion_forces
-from .mass_matrix import mass_matrix
+from .declare import algorithm
+from .inverse_dynamics import motion_forces
 
 __all__ = ["aba", "forward_dynamics"]
 
 
+@algorithm(joint_level=True, loops=True, independent_joints=True, aliases=("aba",))
 def forward_dynamics(
-    mech: Mechanism,
+    mech: Tree,
     q: np.ndarray,
     qd: np.ndarray,
     tau: np.ndarray,
@@ -40,11 +41,8 @@ def forward_dynamics(
 ) -> np.ndarray:
     """q̈ = M⁻¹ (τ − C(q, q̇) − g(q) + Σ Jᵀ f_ext): (nv,).  O(N): out, in, out.
 
-    Where a joint mimics another, branches are tied together and M q̈ = τ − bias is solved instead.
     f_ext: (n_bodies, 6), forces (moment; force) acting on the bodies, in body axes at body origins.
     """
-    if mech.has_followers:
-        return solve_spd(mass_matrix(mech, q), np.asarray(tau) - bias_forces(mech, q, qd, f_ext))
     H, phi, tau_ = mech.H(q), mech.phi(q), mech.rates(tau)
     z = motion_forces(mech, H, phi, q, qd, np.zeros(mech.nv), f_ext)  # (1)
     P = mech.filled(lambda k: mech.M[k].matrix)

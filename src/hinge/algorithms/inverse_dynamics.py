@@ -13,19 +13,18 @@ and the gyroscopic force b then need no linear velocity (`carried_acceleration` 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from ..algebra.spatial import carried_acceleration
-from ..model.mechanism import Mechanism
+from ..model.protocol import PerBody, Slot, Tree
+from .declare import algorithm
 
 __all__ = ["bias_forces", "gravity_forces", "inverse_dynamics", "motion_forces", "rnea"]
 
 
+@algorithm(joint_level=True, loops=True, aliases=("rnea",))
 def inverse_dynamics(
-    mech: Mechanism,
+    mech: Tree,
     q: np.ndarray,
     qd: np.ndarray,
     qdd: np.ndarray,
@@ -45,14 +44,14 @@ def inverse_dynamics(
 
 
 def motion_forces(
-    mech: Mechanism,
-    H: Sequence[np.ndarray],
-    phi: Sequence[Any],
+    mech: Tree,
+    H: PerBody,
+    phi: PerBody,
     q: np.ndarray,
     qd: np.ndarray,
     qdd: np.ndarray,
     f_ext: np.ndarray | None,
-) -> list[np.ndarray]:
+) -> Slot:
     """f(k): the forces that each body by itself needs for the motion, given H and φ.  O(N)."""
     qd_, qdd_, f_ext_ = mech.rates(qd), mech.rates(qdd), mech.wrenches(f_ext)
     M, H_rate = mech.M, mech.H_rate(q, qd)
@@ -67,14 +66,16 @@ def motion_forces(
     return f
 
 
+@algorithm(joint_level=True, loops=True)
 def bias_forces(
-    mech: Mechanism, q: np.ndarray, qd: np.ndarray, f_ext: np.ndarray | None = None
+    mech: Tree, q: np.ndarray, qd: np.ndarray, f_ext: np.ndarray | None = None
 ) -> np.ndarray:
     """C(q, q̇) + g(q) − Σ Jᵀ f_ext: the joint forces at q̈ = 0, (nv,).  O(N)."""
     return inverse_dynamics(mech, q, qd, np.zeros(mech.nv), f_ext)
 
 
-def gravity_forces(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+@algorithm(joint_level=True, loops=True)
+def gravity_forces(mech: Tree, q: np.ndarray) -> np.ndarray:
     """g(q): the joint forces that hold the mechanism still, (nv,).  O(N)."""
     still = np.zeros(mech.nv)
     return inverse_dynamics(mech, q, still, still)

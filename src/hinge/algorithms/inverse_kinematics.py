@@ -14,7 +14,6 @@ Where the steps end, the status says why.  This iterates on floats: it is not fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -23,6 +22,7 @@ import numpy as np
 from ..algebra.rotation import quaternion_from_matrix, quaternion_log
 from ..model.mechanism import Mechanism
 from .configuration import difference, integrate, random_configuration
+from .declare import algorithm
 from .kinematics import frame_pose, jacobian
 
 __all__ = ["InverseKinematics", "Task", "inverse_kinematics"]
@@ -36,8 +36,7 @@ _LEAST_DAMPING = 1e-6
 _ROWS = {"pose": slice(0, 6), "position": slice(3, 6), "orientation": slice(0, 3)}
 
 
-@dataclass(frozen=True)
-class InverseKinematics:
+class InverseKinematics(NamedTuple):
     """The answer of inverse kinematics, and how good it is.
 
     status: "reached", the error is within the tolerance; "unreachable", every start ended in a
@@ -59,13 +58,12 @@ class InverseKinematics:
         return self.status == "reached"
 
 
-@dataclass(frozen=True)
 class _Problem:
-    mech: Mechanism
-    frame: str
-    target: np.ndarray
-    rows: slice
-    tolerance: float
+    def __init__(
+        self, mech: Mechanism, frame: str, target: np.ndarray, rows: slice, tolerance: float
+    ) -> None:
+        self.mech, self.frame, self.target = mech, frame, target
+        self.rows, self.tolerance = rows, tolerance
 
     def error(self, q: np.ndarray) -> np.ndarray:
         """e of (1), the rows of the task."""
@@ -101,6 +99,7 @@ class _Problem:
         return (difference(self.mech, q, moved) != 0) | (gradient == 0)
 
 
+@algorithm()
 def inverse_kinematics(
     mech: Mechanism,
     q0: np.ndarray,

@@ -25,6 +25,7 @@ from ..algebra.rotation import skew
 from ..algebra.spatial import Transform, cross_motion
 from ..errors import ArgumentError
 from ..model.mechanism import Frame, Mechanism
+from .declare import algorithm
 
 __all__ = [
     "Reference",
@@ -39,16 +40,19 @@ __all__ = [
 Reference = Literal["aligned", "body", "world"]
 
 
+@algorithm()
 def poses(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """X_WB of every body: (n_bodies, 4, 4), in the order of `body_names`.  O(N)."""
     return np.array([X.matrix for X in _body_poses(mech, q)[1:]]).reshape(-1, 4, 4)
 
 
+@algorithm()
 def frame_pose(mech: Mechanism, q: np.ndarray, frame: str) -> np.ndarray:
     """X_WF of one frame: (4, 4).  O(depth)."""
     return _frame_pose(mech, q, mech.frame(frame)).matrix
 
 
+@algorithm()
 def jacobian(
     mech: Mechanism, q: np.ndarray, frame: str, reference: Reference = "aligned"
 ) -> np.ndarray:
@@ -63,6 +67,7 @@ def jacobian(
     return _expressed(mech.join_columns(columns, 6), X, reference)
 
 
+@algorithm()
 def frame_velocity(
     mech: Mechanism, q: np.ndarray, qd: np.ndarray, frame: str, reference: Reference = "aligned"
 ) -> np.ndarray:
@@ -72,6 +77,7 @@ def frame_velocity(
     return _expressed(F.transfer.T @ V[F.body], _frame_pose(mech, q, F), reference)
 
 
+@algorithm()
 def frame_acceleration(
     mech: Mechanism,
     q: np.ndarray,
@@ -95,6 +101,7 @@ def frame_acceleration(
     return _expressed(acceleration, _frame_pose(mech, q, F), reference)
 
 
+@algorithm()
 def velocity_product_acceleration(
     mech: Mechanism, q: np.ndarray, qd: np.ndarray, frame: str, reference: Reference = "aligned"
 ) -> np.ndarray:

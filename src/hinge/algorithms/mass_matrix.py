@@ -21,16 +21,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..algebra.small import inverse_spd, mirror_lower
+from ..algebra.small import mirror_lower
 from ..algebra.spatial import SpatialInertia, congruence
-from ..model.mechanism import Mechanism
+from ..model.protocol import Branches
 from .articulated import riccati
 from .congruences import compliance
+from .declare import algorithm
 
 __all__ = ["crba", "mass_matrix", "mass_matrix_inverse"]
 
 
-def mass_matrix(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+@algorithm(joint_level=True, aliases=("crba",))
+def mass_matrix(mech: Branches, q: np.ndarray) -> np.ndarray:
     """M(q), the symmetric (nv, nv) with ½ q̇ᵀ M q̇ the kinetic energy.  O(N · depth)."""
     H, phi = mech.H(q), mech.phi(q)
     crb = [SpatialInertia.zero(), *mech.M[1:]]
@@ -45,13 +47,9 @@ def mass_matrix(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     return mech.join_matrix(blocks)
 
 
-def mass_matrix_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
-    """M(q)⁻¹, (nv, nv), without forming M.  O(N · nv)
-
-    where no joint mimics another; a follower ties branches together, and then M is inverted.
-    """
-    if mech.has_followers:
-        return inverse_spd(mass_matrix(mech, q))
+@algorithm(joint_level=True, independent_joints=True)
+def mass_matrix_inverse(mech: Branches, q: np.ndarray) -> np.ndarray:
+    """M(q)⁻¹, (nv, nv), without forming M.  O(N · nv)."""
     rows, phi = mech.H(q), mech.phi(q)
     _, _, _, D_inv, G = riccati(mech, rows, phi)
     H = mech.each(lambda k: rows[k].T)
@@ -70,9 +68,9 @@ def mass_matrix_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
             blocks[j, k] = U[j].T @ W  # (5)
             spread[j].append((c, k, W))
             W = W - G[j] @ (H[j].T @ W)
-    for j, branches in enumerate(spread):
-        for n, (c, k, W) in enumerate(branches):
-            others = [(i, X) for d, i, X in branches[n + 1 :] if d != c]
+    for _, j in mech.outward():
+        for n, (c, k, W) in enumerate(spread[j]):
+            others = [(i, X) for d, i, X in spread[j][n + 1 :] if d != c]
             blocks |= {(k, i): W.T @ Y[j] @ X for i, X in others}  # (6)
     return mech.join_matrix(blocks)
 

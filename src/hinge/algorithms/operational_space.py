@@ -28,8 +28,8 @@ from ..algebra.spatial import ForceTransfer, congruence
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism
 from .articulated import released
-from .kinematics import Reference, jacobian
-from .mass_matrix import mass_matrix
+from .declare import algorithm
+from .kinematics import Reference
 
 __all__ = [
     "OperationalInertia",
@@ -47,6 +47,7 @@ class OperationalInertia(NamedTuple):
     margin: np.ndarray
 
 
+@algorithm()
 def operational_space_inertia(
     mech: Mechanism,
     q: np.ndarray,
@@ -61,6 +62,7 @@ def operational_space_inertia(
     return inverse_spd(operational_space_inertia_inverse(mech, q, frames, reference))
 
 
+@algorithm()
 def operational_space_inertia_margin(
     mech: Mechanism,
     q: np.ndarray,
@@ -78,20 +80,15 @@ def operational_space_inertia_margin(
     return OperationalInertia(inertia, sqrt(np.array([1 - lost @ lost, *left.ravel()])))
 
 
+@algorithm(independent_joints=True)
 def operational_space_inertia_inverse(
     mech: Mechanism,
     q: np.ndarray,
     frames: str | Sequence[str],
     reference: Reference = "aligned",
 ) -> np.ndarray:
-    """Λ⁻¹ = J M⁻¹ Jᵀ, (6 f, 6 f): the accelerations of f frames that unit forces cause.  O(N f²)
-
-    where no joint mimics another; with followers M is inverted.
-    """
+    """Λ⁻¹ = J M⁻¹ Jᵀ, (6 f, 6 f): the accelerations of f frames by unit forces.  O(N f²)."""
     names = (frames,) if isinstance(frames, str) else tuple(frames)
-    if mech.has_followers:
-        J = np.vstack([jacobian(mech, q, name, reference) for name in names])
-        return mirror_lower(J @ solve_spd(mass_matrix(mech, q), J.T))
     H, phi = mech.H(q), mech.phi(q)
     P = mech.filled(lambda k: mech.M[k].matrix)
     z = _unit_forces(mech, phi, names, reference)

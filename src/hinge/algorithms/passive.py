@@ -16,6 +16,7 @@ import numpy as np
 from ..algebra.small import clip
 from ..model.joint import Joint
 from ..model.mechanism import Mechanism
+from .declare import algorithm
 
 __all__ = ["passive_forces", "spring_energy"]
 
@@ -23,12 +24,14 @@ __all__ = ["passive_forces", "spring_energy"]
 _STICTION_SPEED = 1.5e-2
 
 
+@algorithm()
 def passive_forces(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """The joint forces of springs, damping and friction: (nv,) (1).  O(N)."""
     parts = zip(mech.bodies, mech.coordinates(q), mech.rates(qd), strict=True)
     return mech.join([_force(b.joint, qk, qdk) for b, qk, qdk in parts])
 
 
+@algorithm()
 def spring_energy(mech: Mechanism, q: np.ndarray) -> Any:
     """½ Σ stiffness (q ⊟ rest)²: a scalar, in J.  O(N)."""
     twice = 0.0

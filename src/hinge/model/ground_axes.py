@@ -11,8 +11,7 @@ Any sweep runs on `InGroundAxes(mech, q)` as on `mech`, at that q.
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +20,12 @@ from ..algebra.spatial import ForceTransfer, SpatialInertia, congruence
 from .joint import HingeRates
 from .mechanism import Mechanism
 
+if TYPE_CHECKING:
+    # to a type checker a property: it does not take a cached one for an attribute of a protocol
+    cached_property = property
+else:
+    from functools import cached_property
+
 __all__ = ["InGroundAxes"]
 
 # how many bodies after one another share a station
@@ -28,7 +33,7 @@ _SHARING = 4
 
 
 class InGroundAxes:
-    """What sweeps read of a mechanism, at one configuration, every vector turned to the ground."""
+    """The `Branches` of a mechanism at one configuration, every vector turned to the ground."""
 
     def __init__(self, mech: Mechanism, q: np.ndarray) -> None:
         here = np.zeros(3)
@@ -45,13 +50,19 @@ class InGroundAxes:
             self._from_station.append(_shift(here if first else offset))
             self._R.append(_turned(self._R[p], phi))
         self._H = [self._rows(k, H) for k, H in enumerate(mech.H(q))]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._mech, name)
+        # what is the same in all axes
+        self.nv, self.has_followers = mech.nv, mech.has_followers
+        self.armature, self.free_fall = mech.armature, mech.free_fall
+        self.coordinates, self.rates, self.driven = mech.coordinates, mech.rates, mech.driven
+        self.held_before, self.locked_beyond = mech.held_before, mech.locked_beyond
+        self.outward, self.inward, self.climb = mech.outward, mech.inward, mech.climb
+        self.slots, self.each, self.filled = mech.slots, mech.each, mech.filled
+        self.join, self.join_matrix = mech.join, mech.join_matrix
+        self.join_blocks = mech.join_blocks
 
     @cached_property
     def M(self) -> list[SpatialInertia]:
-        """As in `Mechanism`."""
+        """As in `Tree`."""
         turned = [
             SpatialInertia(M.mass, R @ M.h, _turned_inertia(M.J, R))
             for M, R in zip(self._mech.M, self._R, strict=True)
@@ -59,29 +70,29 @@ class InGroundAxes:
         return [congruence(M, s) for M, s in zip(turned, self._from_station, strict=True)]
 
     def phi(self, q: Any) -> list[Any]:
-        """As in `Mechanism`: shifts only."""
+        """As in `Tree`: shifts only."""
         return self._phi
 
     def H(self, q: Any) -> list[np.ndarray]:
-        """As in `Mechanism`."""
+        """As in `Tree`."""
         return self._H
 
     def H_rate(self, q: Any, qd: Any) -> list[np.ndarray]:
-        """As in `Mechanism`: the rate of the components in body axes."""
+        """As in `Tree`: the rate of the components in body axes."""
         return [self._rows(k, x) for k, x in enumerate(self._mech.H_rate(q, qd))]
 
     def hinge_rates(self, q: Any, qd: Any, qdd: Any) -> list[Any]:
-        """As in `Mechanism`."""
+        """As in `Tree`."""
         rates = enumerate(self._mech.hinge_rates(q, qd, qdd)[1:], 1)
         return [None, *(HingeRates(*(self._rows(k, x) for x in r)) for k, r in rates)]
 
     def wrenches(self, f_ext: Any) -> list[np.ndarray]:
-        """As in `Mechanism`."""
+        """As in `Tree`."""
         parts = zip(self._mech.wrenches(f_ext), self._R, self._from_station, strict=True)
         return [s @ (f.reshape(2, 3) @ R.T).ravel() for f, R, s in parts]
 
     def points(self, points: Any) -> list[np.ndarray]:
-        """As in `Mechanism`."""
+        """As in `Tree`."""
         parts = zip(self._mech.points(points), self._R, self._from_station, strict=True)
         return [s.p + R @ x for x, R, s in parts]
 

@@ -23,6 +23,7 @@ from ..errors import ModelError
 from .joint import Joint, Mimic, Numbers
 
 __all__ = [
+    "Axial",
     "Cylindrical",
     "Fixed",
     "Free",
@@ -62,12 +63,17 @@ def _alike(joint: Joint, stiffness: np.ndarray) -> None:
 
 
 @dataclass(frozen=True)
-class Revolute(Joint):
+class Axial(Joint):
+    """A joint with one axis; kinds that add no data of their own are as frozen as it is."""
+
+    axis: Numbers = (0.0, 0.0, 1.0)
+
+
+class Revolute(Axial):
     """Turns about an axis: R = exp(a× q)."""
 
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
-    axis: Numbers = (0.0, 0.0, 1.0)
 
     def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return about_axis(np.array(self.axis), q), np.zeros(3)
@@ -81,13 +87,11 @@ class Revolute(Joint):
         return _angular(self.axis)
 
 
-@dataclass(frozen=True)
-class Prismatic(Joint):
+class Prismatic(Axial):
     """Slides along an axis: p = a q."""
 
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
-    axis: Numbers = (0.0, 0.0, 1.0)
 
     def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.eye(3), _along(self.axis, q)
@@ -97,12 +101,11 @@ class Prismatic(Joint):
 
 
 @dataclass(frozen=True)
-class Helical(Joint):
+class Helical(Axial):
     """A screw: turns by q about an axis and slides pitch · q along it; pitch in m per rad."""
 
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
-    axis: Numbers = (0.0, 0.0, 1.0)
     pitch: float = 0.0
 
     def __post_init__(self) -> None:
@@ -117,13 +120,11 @@ class Helical(Joint):
         return _angular(self.axis) + self.pitch * _linear(self.axis)
 
 
-@dataclass(frozen=True)
-class Cylindrical(Joint):
+class Cylindrical(Axial):
     """Turns about an axis and slides along it; q = (angle, displacement)."""
 
     nq: ClassVar[int] = 2
     nv: ClassVar[int] = 2
-    axis: Numbers = (0.0, 0.0, 1.0)
 
     def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return about_axis(np.array(self.axis), q[:1]), _along(self.axis, q[1:])

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +19,12 @@ from ..errors import ArgumentError
 from .joint import HingeRates, Joint
 from .joints import Fixed
 from .shapes import Shape
+
+if TYPE_CHECKING:
+    # to a type checker a property: it does not take a cached one for an attribute of a protocol
+    cached_property = property
+else:
+    from functools import cached_property
 
 __all__ = [
     "GROUND",

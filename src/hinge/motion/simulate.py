@@ -24,7 +24,7 @@ from ..runtime.arguments import Argument, broadcast
 from ..runtime.check import check_choice, check_number
 from ..runtime.kernel import Kernel
 from ..runtime.progress import progress
-from ..specialize.programs import MOST_UNROLLED
+from ..specialize.routing import MOST_UNROLLED
 from .integrators import METHODS
 from .steps import Called, motion_kernel, traced_force
 

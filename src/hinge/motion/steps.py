@@ -19,7 +19,7 @@ from ..robot import Robot
 from ..runtime.cache import digest
 from ..runtime.rollout import Rollout
 from ..specialize.arrays import array_shape
-from ..specialize.canonical import Lean, lean
+from ..specialize.canonical import Reframed, canonical
 from .integrators import METHODS, Integrator
 
 __all__ = ["Called", "Traced", "motion_kernel", "traced_force"]
@@ -40,7 +40,7 @@ class Traced:
     ) -> None:
         self.mech, self.force, self.constraints = mech, force, constraints
         as_it_is = constraints or numbers
-        self.form = Lean.same(with_parameters(mech, **numbers)) if as_it_is else lean(mech)
+        self.form = Reframed.same(with_parameters(mech, **numbers)) if as_it_is else canonical(mech)
         self.f_ext = None if f_ext is None else self.form.forces(f_ext)
 
     def total(self, t: Any, q: Any, qd: Any) -> Any:

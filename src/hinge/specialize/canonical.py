@@ -26,6 +26,7 @@ from ..algebra.small import cos, sin
 from ..algebra.spatial import SpatialInertia, Transform, congruence
 from ..model.joint import Joint, Numbers
 from ..model.joints import (
+    Axial,
     Cylindrical,
     Helical,
     Prismatic,
@@ -36,9 +37,8 @@ from ..model.joints import (
 )
 from ..model.mechanism import Body, Mechanism
 
-__all__ = ["Lean", "TurnedRevolute", "lean"]
+__all__ = ["Reframed", "TurnedRevolute", "canonical", "lean"]
 
-_AXIAL = (Revolute, Prismatic, Helical, Cylindrical)
 _Z = (0.0, 0.0, 1.0)
 _NEAR = 1e-12
 
@@ -60,48 +60,52 @@ class TurnedRevolute(Revolute):
 
 
 @dataclass(frozen=True)
-class Lean:
-    """The cheaper mechanism, and where its bodies' frames are in the frames of the original."""
+class Reframed:
+    """A mechanism that moves as another, and where its bodies' frames are in those of the other."""
 
     mechanism: Mechanism
     frames: tuple[Transform, ...]
 
     @classmethod
-    def same(cls, mech: Mechanism) -> Lean:
+    def same(cls, mech: Mechanism) -> Reframed:
         """The mechanism as it is."""
         return cls(mech, (Transform(),) * len(mech.bodies))
 
     def forces(self, f_ext: Any) -> np.ndarray:
-        """External forces on the original bodies, as forces on the lean ones."""
+        """External forces on the original bodies, as forces on these."""
         moved = [X.inv.transfer @ f for X, f in zip(self.frames[1:], f_ext, strict=True)]
         return np.array(moved).reshape(-1, 6)
 
     def points(self, points: Any) -> np.ndarray:
-        """Points of the original bodies, None for their origins, in the frames of the lean ones."""
+        """Points of the original bodies, None for their origins, in the frames of these."""
         given = np.zeros((len(self.frames) - 1, 3)) if points is None else points
         moved = [X.inv @ x for X, x in zip(self.frames[1:], given, strict=True)]
         return np.array(moved).reshape(-1, 3)
 
 
-def lean(mech: Mechanism) -> Lean:
+def canonical(mech: Mechanism) -> Reframed:
     """The mechanism in canonical frames with regrouped inertias."""
     moving = [_moving_frame(b) for b in mech.bodies]
-    axial = [b for b in mech.bodies if isinstance(b.joint, _AXIAL)]
+    axial = [b for b in mech.bodies if isinstance(b.joint, Axial)]
     # of several, the first
     next_to = {b.parent: b for b in reversed(axial)}
     for k, body in enumerate(mech.bodies):
-        if isinstance(body.joint, _AXIAL):
+        if isinstance(body.joint, Axial):
             moving[k] = moving[k] @ _along_axis(body, moving[k], next_to.get(k))
     bodies = [mech.bodies[0]]
     for k in range(1, len(mech.bodies)):
-        bodies.append(_canonical(mech.bodies[k], moving[mech.bodies[k].parent], moving[k]))
+        bodies.append(_moved(mech.bodies[k], moving[mech.bodies[k].parent], moving[k]))
     bodies = _regrouped(bodies)
-    return Lean(replace(mech, bodies=tuple(bodies), frames=mech.frames[:1]), tuple(moving))
+    return Reframed(replace(mech, bodies=tuple(bodies), frames=mech.frames[:1]), tuple(moving))
+
+
+# the name by which it was known
+lean = canonical
 
 
 def _moving_frame(body: Body) -> Transform:
     """The joint's moving frame in the body's frame, z along the axis where there is one."""
-    if not isinstance(body.joint, _AXIAL):
+    if not isinstance(body.joint, Axial):
         return body.offset.inv
     return body.offset.inv @ Transform(_z_to(tuple(body.joint.axis)))
 
@@ -127,7 +131,7 @@ def _along_axis(body: Body, moving: Transform, child: Body | None) -> Transform:
 
 def _joint_frame(body: Body) -> Transform:
     """The joint's frame on the parent, z along the axis where there is one."""
-    if not isinstance(body.joint, _AXIAL):
+    if not isinstance(body.joint, Axial):
         return body.placement
     return body.placement @ Transform(_z_to(tuple(body.joint.axis)))
 
@@ -151,12 +155,12 @@ def _turn_z(angle: float) -> np.ndarray:
     return _snapped(about_axis(np.array(_Z), np.array([angle])))
 
 
-def _canonical(body: Body, parent: Transform, own: Transform) -> Body:
+def _moved(body: Body, parent: Transform, own: Transform) -> Body:
     """The body in its own moving frame, its joint placed in the parent's."""
     inertia = congruence(body.inertia.spatial, own.inv.transfer)
     start = parent.inv @ body.placement
     joint = body.joint
-    if not isinstance(joint, _AXIAL):
+    if not isinstance(joint, Axial):
         return replace(body, placement=_clean(start), offset=Transform(), inertia=inertia)
     # at q = 0 the moving frame is on the joint's frame
     X = start @ body.offset @ own

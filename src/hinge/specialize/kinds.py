@@ -1,16 +1,16 @@
 """Kinds of bodies: those that a loop can treat alike, and the numbers in which they differ.
 
 Bodies are of one kind if their joints are of one kind and equally driven.  The numbers of a body
-are its placement (12) and inertia (10) as in `parameters.py`, the zero of a hinge (1), the pose of
-the original body in the lean one (12), and the armature of its joint.
+are its placement and inertia as in `parameters.py`, the zero of a hinge, the pose of the original
+body in the canonical one, and the armature of its joint.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,12 +19,22 @@ from ..model.joint import Joint
 from ..model.joints import Revolute
 from ..model.mechanism import Body, Mechanism
 from ..model.parameters import inertia_numbers, inertia_of, pose_numbers, pose_of
-from .canonical import Lean, TurnedRevolute
+from .canonical import Reframed, TurnedRevolute
 
-__all__ = ["ARMATURE", "ORIGINAL", "Kind", "find_kinds"]
+__all__ = ["AT", "Kind", "find_kinds"]
 
-# where in the numbers of a body the pose of the original begins, and where the armature
-ORIGINAL, ARMATURE = 23, 35
+
+class _Row(NamedTuple):
+    """Where the numbers of a body are in its row of a table; those of the armature come last."""
+
+    placement: range = range(0, 12)
+    inertia: range = range(12, 22)
+    zero: int = 22
+    original: range = range(23, 35)
+    armature: int = 35
+
+
+AT = _Row()
 
 
 class Kind:
@@ -44,17 +54,17 @@ class Kind:
         columns = (set(column) for column in zip(*self.table, strict=True))
         return [column.pop() if len(column) == 1 else None for column in columns]
 
-    def body(self, numbers: Sequence[Any]) -> Body:
-        """A body of this kind with other numbers, as many as come before the original's pose."""
-        joint = self.example.joint
+    def body(self, number: Callable[[int], Any]) -> Body:
+        """A body of this kind with other numbers."""
+        placement = pose_of([number(i) for i in AT.placement])
+        inertia, joint = inertia_of([number(i) for i in AT.inertia]), self.example.joint
         if isinstance(joint, TurnedRevolute):
-            joint = replace(joint, zero=numbers[22])
-        placement, inertia = pose_of(numbers[:12]), inertia_of(numbers[12:22])
+            joint = replace(joint, zero=number(AT.zero))
         return replace(self.example, placement=placement, inertia=inertia, joint=joint)
 
 
-def find_kinds(form: Lean, active: Sequence[bool] | None) -> tuple[list[Kind], dict[int, int]]:
-    """The kinds of bodies of a lean mechanism, and the number of the kind of each body.
+def find_kinds(form: Reframed, active: Sequence[bool] | None) -> tuple[list[Kind], dict[int, int]]:
+    """The kinds of bodies of a mechanism, and the number of the kind of each body.
 
     active: which DoF are driven; None if that comes with the samples.
     """

@@ -5,14 +5,14 @@ tokens for parent and body; what the algorithm reads and writes under a token be
 stores of that kind's step, and when the algorithm asks for the next pair the step is closed.
 
 Entries of a slot that are zero for every body are never loaded, and of those that are always equal,
-such as the halves of a symmetric matrix, only the first.  Which they are is found by believing at
-first that all are zero: the algorithm is traced again until it does as was believed.
+such as the halves of a symmetric matrix, only the first.  Which they are is found by assuming at
+first that all are zero: the algorithm is traced again until it does as was assumed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Concatenate
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from ..graph.scalar import Graph, Node
 from ..model.joint import HingeRates
 from ..model.mechanism import Body, Mechanism, hinge_map, transfer
 from ..model.parameters import pose_of
-from .canonical import Lean
-from .kinds import ARMATURE, ORIGINAL, Kind, find_kinds
+from ..model.protocol import Tree
+from .canonical import Reframed
+from .kinds import AT, Kind, find_kinds
 
 __all__ = ["trace_loops"]
 
@@ -32,8 +33,8 @@ PARENT, OWN = "parent", "own"
 
 
 def trace_loops(
-    algorithm: Callable[..., Any],
-    form: Lean,
+    algorithm: Callable[Concatenate[Tree, ...], Any],
+    form: Reframed,
     arrays: dict[str, tuple[int, ...]],
     name: str,
     active: Sequence[bool] | None = None,
@@ -46,16 +47,16 @@ def trace_loops(
     if mech.has_followers:
         raise TraceError(f"{mech.name!r} has joints that mimic others: it cannot be looped")
     kinds = find_kinds(form, active)
-    believed: dict[tuple[int, int], int] = {}
+    assumed: dict[tuple[int, int], int] = {}
     while True:
-        tracer = LoopMechanism(mech, kinds, arrays, believed)
+        tracer = LoopMechanism(mech, kinds, arrays, assumed)
         # what is zero so far may be divided by
         with np.errstate(all="ignore"):
             result = algorithm(tracer, **{n: _Argument(tracer, i) for i, n in enumerate(arrays)})
-        found = alike(tracer.stages, tracer.start, tracer.sizes, believed)
-        if found == believed:
+        found = alike(tracer.stages, tracer.start, tracer.sizes, assumed)
+        if found == assumed:
             break
-        believed = found
+        assumed = found
     parts = result if isinstance(result, tuple) else (result,)
     if not all(isinstance(part, _Joined) for part in parts):
         raise TraceError(f"{name} gives something other than joint forces: it cannot be looped")
@@ -102,7 +103,7 @@ class _Slot:
         return step.values[self.number, row]
 
     def entry(self, step: _OpenStep, row: str, i: int) -> Node:
-        first = self.tracer.believed.get((self.number, i), ZERO)
+        first = self.tracer.assumed.get((self.number, i), ZERO)
         if first == ZERO:
             return step.graph.const(0.0)
         return step.load(Load("slot", self.number, row, first))
@@ -158,7 +159,7 @@ class _OpenStep:
 
 
 class LoopMechanism:
-    """A mechanism whose bodies are visited kind by kind."""
+    """The `Tree` of a mechanism whose bodies are visited kind by kind."""
 
     has_followers = False
 
@@ -167,13 +168,13 @@ class LoopMechanism:
         mech: Mechanism,
         kinds: tuple[list[Kind], dict[int, int]],
         arrays: dict[str, tuple[int, ...]],
-        believed: dict[tuple[int, int], int],
+        assumed: dict[tuple[int, int], int],
     ) -> None:
-        """believed: what may be taken for `alike`."""
+        """assumed: what may be taken for `alike`."""
         self.mech, self.arrays = mech, arrays
         self.kinds, self.kind_of = kinds
         self.nv, self.free_fall = mech.nv, mech.free_fall
-        self.believed = believed
+        self.assumed = assumed
         self.sizes: list[int] = []
         self.start: dict[int, tuple[float, ...]] = {}
         self.stages: list[Stage] = []
@@ -192,7 +193,7 @@ class LoopMechanism:
     def body(self) -> Body:
         """The body of the step at hand, its numbers loaded where they differ within its kind."""
         if self.step.body is None:
-            self.step.body = self.kind.body([self._number(i) for i in range(ORIGINAL)])
+            self.step.body = self.kind.body(self._number)
         return self.step.body
 
     def _number(self, i: int) -> Any:
@@ -201,7 +202,7 @@ class LoopMechanism:
 
     def _armature(self) -> np.ndarray:
         nv = self.body.joint.nv
-        return np.array([self._number(ARMATURE + i) for i in range(nv)])
+        return np.array([self._number(AT.armature + i) for i in range(nv)])
 
     def _share(self, argument: _Argument, count: Callable[[Body], int]) -> _View:
         def make() -> np.ndarray:
@@ -211,11 +212,11 @@ class LoopMechanism:
         return _View(self, make)
 
     def coordinates(self, q: _Argument) -> _View:
-        """As in `Mechanism`."""
+        """As in `Tree`."""
         return self._share(q, lambda body: body.joint.nq)
 
     def rates(self, qd: Any) -> _View | _Slot:
-        """As in `Mechanism`; numbers are those of the kind, joined slots are taken apart."""
+        """As in `Tree`; numbers are those of the kind, joined slots are taken apart."""
         if isinstance(qd, _Joined):
             return qd.slot
         if isinstance(qd, np.ndarray):
@@ -223,54 +224,54 @@ class LoopMechanism:
         return self._share(qd, lambda body: body.joint.nv)
 
     def driven(self, active: Any) -> Any:
-        """As in `Mechanism`."""
+        """As in `Tree`."""
         return active if isinstance(active, _Argument) else np.array(active, dtype=float)
 
     def locked_beyond(self, active: Any) -> _View:
-        """As in `Mechanism`; loops keep every inertia as a matrix."""
+        """As in `Tree`; loops keep every inertia as a matrix."""
         return _View(self, lambda: False)
 
     def held_before(self, active: Any) -> _View:
-        """As in `Mechanism`; of a split that comes with the samples nothing is known."""
+        """As in `Tree`; of a split that comes with the samples nothing is known."""
         return _View(self, lambda: self.kind.held)
 
     def wrenches(self, f_ext: Any) -> _View:
-        """As in `Mechanism`."""
+        """As in `Tree`."""
         if f_ext is None:
             return _View(self, lambda: np.zeros(6))
         given = self._share(f_ext, lambda body: 6)
         return _View(self, lambda: self._original().transfer @ given[OWN])
 
     def points(self, points: Any) -> _View:
-        """As in `Mechanism`."""
+        """As in `Tree`."""
         if points is None:
             return _View(self, lambda: self._original().translation)
         given = self._share(points, lambda body: 3)
         return _View(self, lambda: self._original() @ given[OWN])
 
     def _original(self) -> Transform:
-        """Where the frame of the original body is in that of the lean one."""
-        return pose_of([self._number(i) for i in range(ORIGINAL, ARMATURE)])
+        """Where the frame of the original body is in that of the canonical one."""
+        return pose_of([self._number(i) for i in AT.original])
 
     def phi(self, q: _Argument) -> _View:
-        """As in `Mechanism`."""
+        """As in `Tree`."""
         own = self.coordinates(q)
         return _View(self, lambda: transfer(self.body, own[OWN]))
 
     def H(self, q: _Argument) -> _View:
-        """As in `Mechanism`."""
+        """As in `Tree`."""
         own = self.coordinates(q)
         return _View(self, lambda: hinge_map(self.body, self.body.joint.H(own[OWN])))
 
     def H_rate(self, q: _Argument, qd: Any) -> _View:
-        """As in `Mechanism`."""
+        """As in `Tree`."""
         own, rate = self.coordinates(q), self.rates(qd)
         return _View(
             self, lambda: hinge_map(self.body, self.body.joint.H_rate(own[OWN], rate[OWN]))
         )
 
     def hinge_rates(self, q: _Argument, qd: Any, qdd: Any) -> _View:
-        """As in `Mechanism`."""
+        """As in `Tree`."""
         values = self.coordinates(q), self.rates(qd), self.rates(qdd)
 
         def make() -> HingeRates:
@@ -282,17 +283,17 @@ class LoopMechanism:
     # walks and slots
 
     def slots(self, n: int) -> list[_Slot]:
-        """As in `Mechanism`."""
+        """As in `Tree`."""
         new = [_Slot(self, len(self.sizes) + i) for i in range(n)]
         self.sizes += [6] * n
         return new
 
     def each(self, make: Callable[[Any], Any]) -> _View:
-        """As in `Mechanism`: worked out anew in every loop."""
+        """As in `Tree`: worked out anew in every loop."""
         return _View(self, lambda: make(OWN))
 
     def filled(self, make: Callable[[Any], Any]) -> _Slot:
-        """As in `Mechanism`: a loop of its own."""
+        """As in `Tree`: a loop of its own."""
         (slot,) = self.slots(1)
         for _, k in self.outward():
             slot[k] = make(k)
@@ -314,9 +315,9 @@ class LoopMechanism:
             steps.append(self.step.closed())
         self.stages.append(Stage(tuple(steps), backwards))
 
-    def join(self, slot: _Slot) -> _Joined:
-        """As in `Mechanism`."""
-        return _Joined(slot)
+    def join(self, parts: _Slot) -> _Joined:
+        """As in `Tree`."""
+        return _Joined(parts)
 
     def program(self, name: str, parts: Sequence[_Joined], form: type | None = None) -> LoopProgram:
         """Everything that was traced."""

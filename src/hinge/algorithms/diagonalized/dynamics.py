@@ -27,10 +27,10 @@ import numpy as np
 
 from ...algebra.small import half_upper, mirror_lower, upper_root
 from ...algebra.spatial import congruence, cross_force, cross_motion
-from ...errors import ModelError
 from ...model.mechanism import Mechanism
+from ...model.protocol import Branches, Tree
 from ..articulated import Riccati, riccati
-from . import mimicked
+from ..declare import algorithm
 from .rates import spread
 
 __all__ = [
@@ -60,13 +60,14 @@ class _Rates(NamedTuple):
 
     W: Any
     H_rate: Any
-    P_rate: list[Any]
-    D_rate: list[Any]
-    A: list[Any]
+    P_rate: Any
+    D_rate: Any
+    A: Any
 
 
+@algorithm(joint_level=True, loops=True, independent_joints=True)
 def diagonal_dynamics(
-    mech: Mechanism,
+    mech: Tree,
     q: np.ndarray,
     nu: np.ndarray,
     tau: np.ndarray,
@@ -77,8 +78,6 @@ def diagonal_dynamics(
 
     f_ext: (n_bodies, 6), forces (moment; force) acting on the bodies, in body axes at body origins.
     """
-    if mech.has_followers:
-        return mimicked.dynamics(mech, q, nu, tau, f_ext, normalized)
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
     rhs, rates = _balance(mech, q, H, phi, known, nu, tau, f_ext, normalized)
@@ -96,12 +95,11 @@ def diagonal_dynamics(
     return mech.join(nud)
 
 
+@algorithm(joint_level=True, loops=True, independent_joints=True)
 def diagonal_coriolis(
-    mech: Mechanism, q: np.ndarray, nu: np.ndarray, normalized: bool = True
+    mech: Tree, q: np.ndarray, nu: np.ndarray, normalized: bool = True
 ) -> np.ndarray:
     """C(q, ν), (nv,), orthogonal to ν; not normalized: C_ξ of nu = ξ.  O(N): in, out, in."""
-    if mech.has_followers:
-        return mimicked.coriolis(mech, q, nu, normalized)
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
     rhs, rates = _balance(mech, q, H, phi, known, nu, np.zeros(mech.nv), None, normalized)
@@ -115,10 +113,9 @@ def diagonal_coriolis(
     return mech.join(C)
 
 
+@algorithm(independent_joints=True)
 def diagonal_coriolis_matrix(mech: Mechanism, q: np.ndarray, nu: np.ndarray) -> np.ndarray:
     """A(q, ν), the skew (nv, nv) with C = A ν.  O(N · nv)."""
-    if mech.has_followers:
-        return mimicked.coriolis_matrix(mech, q, nu)
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
     motion = spread(mech, H, phi, known, nu, normalized=True)
@@ -143,13 +140,9 @@ def diagonal_coriolis_matrix(mech: Mechanism, q: np.ndarray, nu: np.ndarray) -> 
     return np.vstack(rows)
 
 
-def articulated_rates(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> ArticulatedRates:
+@algorithm(independent_joints=True)
+def articulated_rates(mech: Branches, q: np.ndarray, qd: np.ndarray) -> ArticulatedRates:
     """Articulated inertias P, D and their rates Ṗ, Ḋ along q̇, in body axes.  O(N): in, in."""
-    if mech.has_followers:
-        raise ModelError(
-            f"{mech.name!r} has joints that mimic others: it has no articulated inertias; "
-            f"mass_factor_rate gives the rate of its mass factor"
-        )
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
     known = riccati(mech, H, phi)
     W = mech.filled(lambda k: H[k].T @ qd_[k])
@@ -159,13 +152,12 @@ def articulated_rates(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> Articul
     return ArticulatedRates(*inertias, *(mech.join_matrix(D) for D in blocks))
 
 
-def mass_factor_rate(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+@algorithm(joint_level=True, independent_joints=True)
+def mass_factor_rate(mech: Branches, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """ṁ(q, q̇), upper triangular (nv, nv).  O(N · depth).
 
     Climbing from k with F = G L:  (F, Ḟ) ← φ(p,j) (F, Ḟ + W ×* F),  ṁ(p,k) = H Ḟ + H° F.
     """
-    if mech.has_followers:
-        return mimicked.mass_factor_rate(mech, q, qd)
     H, phi, qd_, H_rate = mech.H(q), mech.phi(q), mech.rates(qd), mech.H_rate(q, qd)
     known = riccati(mech, H, phi)
     W = mech.filled(lambda k: H[k].T @ qd_[k])
@@ -183,7 +175,7 @@ def mass_factor_rate(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarr
 
 
 def _balance(
-    mech: Mechanism,
+    mech: Tree,
     q: np.ndarray,
     H: Any,
     phi: Any,
@@ -202,7 +194,7 @@ def _balance(
     return rhs, rates
 
 
-def _rates(mech: Mechanism, H: Any, H_rate: Any, phi: Any, known: Riccati, W: Any) -> _Rates:
+def _rates(mech: Tree, H: Any, H_rate: Any, phi: Any, known: Riccati, W: Any) -> _Rates:
     """Ṗ, Ḋ and A = d(P H*)/dt of every body, for the motions W across the joints."""
     P_rate = mech.filled(lambda k: np.zeros((6, 6)))
     D_rate, A = mech.slots(2)
@@ -225,7 +217,7 @@ def _root_rate(D: np.ndarray, D_rate: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _inward(
-    mech: Mechanism,
+    mech: Tree,
     H: Any,
     phi: Any,
     known: Riccati,

@@ -8,8 +8,7 @@ P, D, G are those of `articulated.py`, and D(k) = L(k) L*(k):
 
 Every block root L(k) is upper triangular, so that m is: it is the one upper triangular matrix with
 a positive diagonal and M = m mᵀ, Cholesky's factor of M read from the tips to the base.  It has the
-zeros of M for branches.  Where a joint mimics another the sweep does not apply, and m is worked out
-from M itself.
+zeros of M for branches.
 """
 
 from __future__ import annotations
@@ -17,17 +16,16 @@ from __future__ import annotations
 import numpy as np
 
 from ...algebra.small import upper_root
-from ...model.mechanism import Mechanism
+from ...model.protocol import Branches
 from ..articulated import riccati
-from ..mass_matrix import mass_matrix
+from ..declare import algorithm
 
 __all__ = ["mass_factor", "mass_factor_inverse"]
 
 
-def mass_factor(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+@algorithm(joint_level=True, independent_joints=True)
+def mass_factor(mech: Branches, q: np.ndarray) -> np.ndarray:
     """m(q), the upper triangular (nv, nv) with M = m mᵀ and a positive diagonal.  O(N · depth)."""
-    if mech.has_followers:
-        return upper_root(mass_matrix(mech, q))[0]
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
     blocks = {}
@@ -40,10 +38,9 @@ def mass_factor(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     return mech.join_blocks(blocks)
 
 
-def mass_factor_inverse(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+@algorithm(joint_level=True, independent_joints=True)
+def mass_factor_inverse(mech: Branches, q: np.ndarray) -> np.ndarray:
     """ℓ(q) = m(q)⁻¹, upper triangular (nv, nv): M⁻¹ = ℓᵀ ℓ.  O(N · depth)."""
-    if mech.has_followers:
-        return upper_root(mass_matrix(mech, q))[1]
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
     roots = [upper_root(D)[1] for D in known.D[1:]]

@@ -16,14 +16,14 @@ gradients, ∂_i m_jk = ∂_j m_ik; then C = 0 and R = 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...algebra.small import inverse_spd
 from ...errors import ModelError
 from ...model.mechanism import Mechanism
+from ..declare import algorithm
 from ..mass_matrix import mass_matrix
 from .dynamics import mass_factor_rate
 from .factor import mass_factor
@@ -32,8 +32,7 @@ from .sensitivity import mass_matrix_second_sensitivity, mass_matrix_sensitivity
 __all__ = ["Flatness", "christoffel", "curvature", "is_flat", "mass_factor_curl"]
 
 
-@dataclass(frozen=True)
-class Flatness:
+class Flatness(NamedTuple):
     """Whether the mass metric is flat at the configurations tried, and what follows.
 
     curvature: the largest |R_hijk|, relative to its terms and to M; curl: the largest
@@ -83,6 +82,7 @@ class Flatness:
         )
 
 
+@algorithm(joint_level=True)
 def christoffel(mech: Mechanism, q: np.ndarray, kind: int = 1) -> np.ndarray:
     """Christoffel symbols of the mass metric, (nv, nv, nv).
 
@@ -96,12 +96,14 @@ def christoffel(mech: Mechanism, q: np.ndarray, kind: int = 1) -> np.ndarray:
     return _second_kind(mech, q, first)
 
 
+@algorithm(joint_level=True)
 def curvature(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """The Riemann tensor of the mass metric, (nv, nv, nv, nv): [h, i, j, k] = R_hijk."""
     bent, straight = _curvature_terms(mech, q)
     return bent + straight
 
 
+@algorithm(joint_level=True)
 def mass_factor_curl(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """∂_i m_jk − ∂_j m_ik, (nv, nv, nv) as [i, j, k]: zero where total rates are integrable."""
     _require_chart(mech, "the curl of the mass factor")
@@ -109,6 +111,7 @@ def mass_factor_curl(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     return slopes - slopes.transpose(1, 0, 2)
 
 
+@algorithm()
 def is_flat(mech: Mechanism, q: np.ndarray, tolerance: float = 1e-9) -> Flatness:
     """Whether the mass metric is flat at the configurations q, (…, nq), of floats.
 

@@ -14,7 +14,7 @@ Paper D tables 1 and 2, corrected; math §4, §6.  L(k) is the upper triangular 
 
 Kinetic energy is ½ νᵀν = ½ Σ ξᵀ D ξ and power νᵀε = ξᵀκ = q̇ᵀτ.  Gravity acts joint by joint: (5)
 asks neither children nor parents for anything but the direction of the fall.
-The un-normalised ξ and κ need no root.  Where a joint mimics another, `mimicked.py` is used.
+The un-normalised ξ and κ need no root.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...algebra.small import upper_root
-from ...model.mechanism import Mechanism
+from ...model.protocol import Branches, Tree
 from ..articulated import Riccati, riccati
-from . import mimicked
+from ..declare import algorithm
 
 __all__ = [
     "Innovations",
@@ -57,19 +57,16 @@ class Innovations(NamedTuple):
 class Spread(NamedTuple):
     """ξ, joint rates and the motions W across joints, and of bodies before and after each joint."""
 
-    xi: list[Any]
-    qd: list[Any]
-    W: list[Any]
-    V_plus: list[Any]
-    V: list[Any]
+    xi: Any
+    qd: Any
+    W: Any
+    V_plus: Any
+    V: Any
 
 
-def total_rates(
-    mech: Mechanism, q: np.ndarray, qd: np.ndarray, normalized: bool = True
-) -> np.ndarray:
+@algorithm(joint_level=True, loops=True, independent_joints=True)
+def total_rates(mech: Tree, q: np.ndarray, qd: np.ndarray, normalized: bool = True) -> np.ndarray:
     """ν = mᵀ q̇, (nv,): half its square is the kinetic energy; not normalized: ξ.  O(N): in, out."""
-    if mech.has_followers:
-        return mimicked.total_rates(mech, q, qd, normalized)
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
     known = riccati(mech, H, phi)
     V, nu = mech.slots(2)
@@ -81,18 +78,15 @@ def total_rates(
     return mech.join(nu)
 
 
-def joint_rates(
-    mech: Mechanism, q: np.ndarray, nu: np.ndarray, normalized: bool = True
-) -> np.ndarray:
+@algorithm(joint_level=True, loops=True, independent_joints=True)
+def joint_rates(mech: Tree, q: np.ndarray, nu: np.ndarray, normalized: bool = True) -> np.ndarray:
     """q̇ = m⁻ᵀ ν, (nv,), the inverse of `total_rates`; not normalized: nu is ξ.  O(N): in, out."""
-    if mech.has_followers:
-        return mimicked.joint_rates(mech, q, nu, normalized)
     H, phi = mech.H(q), mech.phi(q)
     return mech.join(spread(mech, H, phi, riccati(mech, H, phi), nu, normalized).qd)
 
 
 def spread(
-    mech: Mechanism, H: Any, phi: Any, known: Riccati, nu: np.ndarray, normalized: bool
+    mech: Tree, H: Any, phi: Any, known: Riccati, nu: np.ndarray, normalized: bool
 ) -> Spread:
     """Joint rates and body velocities from total rates."""
     nu_ = mech.rates(nu)
@@ -106,8 +100,9 @@ def spread(
     return Spread(xi, qd, W, V_plus, V)
 
 
+@algorithm(joint_level=True, loops=True, independent_joints=True)
 def working_forces(
-    mech: Mechanism,
+    mech: Tree,
     q: np.ndarray,
     tau: np.ndarray,
     f_ext: np.ndarray | None = None,
@@ -117,8 +112,6 @@ def working_forces(
 
     f_ext: (n_bodies, 6), forces (moment; force) acting on the bodies, in body axes at body origins.
     """
-    if mech.has_followers:
-        return mimicked.working_forces(mech, q, tau, f_ext, normalized)
     H, phi, tau_, f_ext_ = mech.H(q), mech.phi(q), mech.rates(tau), mech.wrenches(f_ext)
     known = riccati(mech, H, phi)
     z = mech.filled(lambda k: -f_ext_[k])
@@ -130,12 +123,9 @@ def working_forces(
     return mech.join(eps)
 
 
-def joint_forces(
-    mech: Mechanism, q: np.ndarray, eps: np.ndarray, normalized: bool = True
-) -> np.ndarray:
+@algorithm(joint_level=True, loops=True, independent_joints=True)
+def joint_forces(mech: Tree, q: np.ndarray, eps: np.ndarray, normalized: bool = True) -> np.ndarray:
     """τ = m ε, (nv,), the inverse of `working_forces`; not normalized: eps is κ.  O(N): in, in."""
-    if mech.has_followers:
-        return mimicked.joint_forces(mech, q, eps, normalized)
     H, phi, eps_ = mech.H(q), mech.phi(q), mech.rates(eps)
     known = riccati(mech, H, phi)
     z = mech.filled(lambda k: np.zeros(6))
@@ -147,10 +137,9 @@ def joint_forces(
     return mech.join(tau)
 
 
-def working_gravity(mech: Mechanism, q: np.ndarray, normalized: bool = True) -> np.ndarray:
+@algorithm(joint_level=True, loops=True, independent_joints=True)
+def working_gravity(mech: Tree, q: np.ndarray, normalized: bool = True) -> np.ndarray:
     """ε_g = −m⁻¹ g(q), (nv,): what gravity does to each ν, joint by joint.  O(N): in, out."""
-    if mech.has_followers:
-        return mimicked.working_gravity(mech, q, normalized)
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
     fall, eps = mech.slots(2)
@@ -162,7 +151,8 @@ def working_gravity(mech: Mechanism, q: np.ndarray, normalized: bool = True) -> 
     return mech.join(eps)
 
 
-def innovations(mech: Mechanism, q: np.ndarray, tau: np.ndarray) -> Innovations:
+@algorithm(joint_level=True, independent_joints=True)
+def innovations(mech: Branches, q: np.ndarray, tau: np.ndarray) -> Innovations:
     """Joint forces taken apart as a Kalman filter takes measurements apart, from tips to base.
 
     If random forces with the bodies' inertias as covariances act on the bodies, τ has covariance M;
@@ -170,12 +160,6 @@ def innovations(mech: Mechanism, q: np.ndarray, tau: np.ndarray) -> Innovations:
     """
     kappa = working_forces(mech, q, tau, normalized=False)
     eps = working_forces(mech, q, tau)
-    return Innovations(tau - kappa, kappa, _covariance(mech, q), eps)
-
-
-def _covariance(mech: Mechanism, q: np.ndarray) -> np.ndarray:
-    if mech.has_followers:
-        L = mimicked.roots(mech, q).L
-        return L @ L.T
     D = riccati(mech, mech.H(q), mech.phi(q)).D
-    return mech.join_matrix({(k, k): D[k] for _, k in mech.outward()})
+    covariance = mech.join_matrix({(k, k): D[k] for _, k in mech.outward()})
+    return Innovations(tau - kappa, kappa, covariance, eps)

@@ -29,6 +29,7 @@ import numpy as np
 
 from ...algebra.spatial import cross_force, cross_motion
 from ...model.mechanism import Mechanism
+from ..declare import algorithm
 
 __all__ = [
     "coriolis_matrix",
@@ -38,6 +39,7 @@ __all__ = [
 ]
 
 
+@algorithm(joint_level=True)
 def mass_matrix_rate(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """Ṁ(q, q̇), symmetric (nv, nv).  O(N · nv): out, in, in."""
     H, phi = mech.H(q), mech.phi(q)
@@ -45,6 +47,7 @@ def mass_matrix_rate(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarr
     return _symmetric(mech, _rows(mech, q, qd, H, phi, h)[0])
 
 
+@algorithm(joint_level=True)
 def mass_matrix_sensitivity(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """∂M/∂q along every joint tangent, (nv, nv, nv): [:, :, i] = ∂M/∂q_i.  O(N · nv²)."""
     H, phi, nv = mech.H(q), mech.phi(q), mech.nv
@@ -53,6 +56,7 @@ def mass_matrix_sensitivity(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     return np.array(slices).reshape(nv, nv, nv).transpose(1, 2, 0)
 
 
+@algorithm(joint_level=True)
 def mass_matrix_second_sensitivity(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """∂²M/∂q∂q, (nv, nv, nv, nv): [..., i, j] = the change of ∂M/∂q_i along j.  O(N · nv³)."""
     H, phi, nv = mech.H(q), mech.phi(q), mech.nv
@@ -69,6 +73,7 @@ def mass_matrix_second_sensitivity(mech: Mechanism, q: np.ndarray) -> np.ndarray
     return np.array(slices).reshape(nv, nv, nv, nv).transpose(2, 3, 1, 0)
 
 
+@algorithm()
 def coriolis_matrix(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """C(q, q̇), (nv, nv): C q̇ = bias − gravity, and C + Cᵀ = Ṁ.  O(N · nv): out, in."""
     H, phi = mech.H(q), mech.phi(q)

@@ -11,11 +11,9 @@ starting from 2 M̂ and Z̄ of each body.  P̂ has no right half, so that Ĝ is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from ...model.protocol import PerBody, Tree
 from ..articulated import riccati
 from ..congruences import left_half, two_sided
 from .gyroscopic import gyroscopic
@@ -27,18 +25,18 @@ __all__ = ["Articulated", "articulated"]
 class Articulated(NamedTuple):
     """Per body, in its axes; with one column per DoF of the joint."""
 
-    P: list[Any]
-    P_hat: list[Any]  # left half (6, 3)
-    D_inv: list[Any]
-    G: list[Any]
-    G_hat: list[Any]  # moments (3, dof)
-    G_z: list[Any]
-    P_z: list[Any]
-    Y_A: list[Any]
-    Y_B: list[Any]
+    P: Any
+    P_hat: Any  # left half (6, 3)
+    D_inv: Any
+    G: Any
+    G_hat: Any  # moments (3, dof)
+    G_z: Any
+    P_z: Any
+    Y_A: Any
+    Y_B: Any
 
 
-def articulated(mech: Any, n: Nominal, Z: Sequence[np.ndarray]) -> Articulated:
+def articulated(mech: Tree, n: Nominal, Z: PerBody) -> Articulated:
     """The recursions on the nominal motion n with the stiffness Z of the external forces.  O(N)."""
     H, phi = n.H, n.phi
     P, _, _, D_inv, G = riccati(mech, mech.each(lambda k: H[k].T), phi)  # (1)

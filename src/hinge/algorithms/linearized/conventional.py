@@ -18,10 +18,48 @@ from ..mass_matrix import mass_matrix
 from .inverse import Axes, inverse_dynamics_derivatives, inverse_dynamics_jvp, seen_in
 from .loads import Load
 
-__all__ = ["conventional_acceleration", "conventional_derivatives", "conventional_jvp"]
+__all__ = [
+    "conventional_derivatives",
+    "conventional_forward_derivatives",
+    "conventional_forward_jvp",
+    "conventional_jvp",
+]
 
 
-def conventional_acceleration(
+def conventional_forward_jvp(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    dq: np.ndarray,
+    dqd: np.ndarray,
+    dtau: np.ndarray,
+    f_ext: np.ndarray | None = None,
+    points: np.ndarray | None = None,
+    load: Load = "body",
+    axes: Axes = "body",
+) -> np.ndarray:
+    """δq̈, (nv,), about the motion that τ causes."""
+    qdd = _acceleration(mech, q, qd, tau, f_ext, axes)
+    return conventional_jvp(mech, q, qd, qdd, dq, dqd, dtau, f_ext, points, load, axes)
+
+
+def conventional_forward_derivatives(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    f_ext: np.ndarray | None = None,
+    points: np.ndarray | None = None,
+    load: Load = "body",
+    axes: Axes = "body",
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """∂q̈/∂q, ∂q̈/∂q̇, M⁻¹ about the motion that τ causes."""
+    qdd = _acceleration(mech, q, qd, tau, f_ext, axes)
+    return conventional_derivatives(mech, q, qd, qdd, f_ext, points, load, axes)
+
+
+def _acceleration(
     mech: Mechanism,
     q: np.ndarray,
     qd: np.ndarray,

@@ -36,14 +36,12 @@ import numpy as np
 
 from ...algebra.small import mirror_lower
 from ...model.mechanism import Mechanism
+from ...model.protocol import Branches, PerBody, Tree
 from ..congruences import compliance, mixed
+from ..declare import algorithm
 from ..forward_dynamics import forward_dynamics
 from .articulated import Articulated, articulated
-from .conventional import (
-    conventional_acceleration,
-    conventional_derivatives,
-    conventional_jvp,
-)
+from .conventional import conventional_forward_derivatives, conventional_forward_jvp
 from .inverse import Axes, seen_in
 from .loads import Load, load_stiffness
 from .nominal import Nominal, nominal
@@ -68,6 +66,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
     dtau: np.ndarray
 
 
+@algorithm(joint_level=True, loops=True, independent_joints=True)
 def forward_dynamics_jvp(
     mech: Mechanism,
     q: np.ndarray,
@@ -85,12 +84,12 @@ def forward_dynamics_jvp(
     """δq̈, (nv,): how the accelerations change if q, q̇, τ change by dq, dqd, dtau.  O(N).
 
     dq is along the joints' tangents.  load: how f_ext changes with q; see `loads.py`.
-    method: "conventional" is Algorithm 3, M δq̈ = δτ − ρ, which is also what is done where a joint
-    mimics another.  axes: those of the arithmetic; the result does not depend on them.
+    method: "conventional" is Algorithm 3, M δq̈ = δτ − ρ.
+    axes: those of the arithmetic; the result does not depend on them.
     """
-    if mech.has_followers or method == "conventional":
-        qdd = conventional_acceleration(mech, q, qd, tau, f_ext, axes)
-        return conventional_jvp(mech, q, qd, qdd, dq, dqd, dtau, f_ext, points, load, axes)
+    if method == "conventional":
+        change = (dq, dqd, dtau)
+        return conventional_forward_jvp(mech, q, qd, tau, *change, f_ext, points, load, axes)
     mech_ = seen_in(axes, mech, q)
     qdd = forward_dynamics(mech_, q, qd, tau, f_ext)
     n = nominal(mech_, q, qd, qdd, f_ext)
@@ -98,6 +97,7 @@ def forward_dynamics_jvp(
     return one_direction(mech_, n, a, (dq, dqd, dtau))
 
 
+@algorithm(joint_level=True, independent_joints=True)
 def forward_dynamics_derivatives(
     mech: Mechanism,
     q: np.ndarray,
@@ -112,12 +112,11 @@ def forward_dynamics_derivatives(
     """∂q̈/∂q, ∂q̈/∂q̇, ∂q̈/∂τ = M⁻¹, each (nv, nv), ∂q along the joints' tangents.  O(N²).
 
     load: how f_ext changes with q; see `loads.py`.
-    method: "conventional" is Algorithm 4, M⁻¹ times the derivatives of inverse dynamics, which is
-    also what is done where a joint mimics another.  axes: those of the arithmetic.
+    method: "conventional" is Algorithm 4, M⁻¹ times the derivatives of inverse dynamics.
+    axes: those of the arithmetic.
     """
-    if mech.has_followers or method == "conventional":
-        qdd = conventional_acceleration(mech, q, qd, tau, f_ext, axes)
-        parts = conventional_derivatives(mech, q, qd, qdd, f_ext, points, load, axes)
+    if method == "conventional":
+        parts = conventional_forward_derivatives(mech, q, qd, tau, f_ext, points, load, axes)
         return ForwardDynamicsDerivatives(*parts)
     mech_ = seen_in(axes, mech, q)
     qdd = forward_dynamics(mech_, q, qd, tau, f_ext)
@@ -126,7 +125,7 @@ def forward_dynamics_derivatives(
     return ForwardDynamicsDerivatives(*all_directions(mech_, n, a))
 
 
-def one_direction(mech: Any, n: Nominal, a: Articulated, change: Any) -> np.ndarray:
+def one_direction(mech: Tree, n: Nominal, a: Articulated, change: Any) -> np.ndarray:
     """δq̈ by Algorithm 5, on a nominal motion and its recursions; change: dq, dqd, dtau."""
     H, phi = n.H, n.phi
     dq, dqd, dtau = (mech.rates(x) for x in change)
@@ -150,7 +149,7 @@ def one_direction(mech: Any, n: Nominal, a: Articulated, change: Any) -> np.ndar
     return mech.join(qdd)
 
 
-def all_directions(mech: Any, n: Nominal, a: Articulated) -> tuple[np.ndarray, ...]:
+def all_directions(mech: Branches, n: Nominal, a: Articulated) -> tuple[np.ndarray, ...]:
     """∂q̈/∂q, ∂q̈/∂q̇, M⁻¹ by Algorithm 6, on a nominal motion and its recursions."""
     H, phi, G = n.H, n.phi, a.G
     local, spread = _local(mech, n, a), mech.filled(lambda k: [])
@@ -168,10 +167,10 @@ def all_directions(mech: Any, n: Nominal, a: Articulated) -> tuple[np.ndarray, .
             blocks[j, k], blocks[k, j] = above, np.hstack([above[:, :dof].T, dq, dqd])
             spread[j].append((c, k, S, local.Y[j] @ W))
             S = S - G[j] @ (H[j].T @ S)
-    for branches in spread:
-        for c, k, _, X in branches:
+    for _, j in mech.outward():
+        for c, k, _, X in spread[j]:
             # (12)
-            blocks.update({(k, i): X.T @ S for d, i, S, _ in branches if d != c})
+            blocks.update({(k, i): X.T @ S for d, i, S, _ in spread[j] if d != c})
     parts = ({at: np.split(x, 3, axis=1)[i] for at, x in blocks.items()} for i in range(3))
     inverse, B, A = (mech.join_blocks(part) for part in parts)
     return B, A, mirror_lower(inverse).reshape(mech.nv, mech.nv)
@@ -180,16 +179,16 @@ def all_directions(mech: Any, n: Nominal, a: Articulated) -> tuple[np.ndarray, .
 class _Local(NamedTuple):
     """What Algorithm 6 needs of each body; diagonal: (M⁻¹, −B_C, −A_C)(k,k) beside one another."""
 
-    Y: list[Any]
-    U: list[Any]
-    Q: list[Any]
-    Q_z: list[Any]
-    E_A: list[Any]
-    E_B: list[Any]
+    Y: PerBody
+    U: PerBody
+    Q: PerBody
+    Q_z: PerBody
+    E_A: PerBody
+    E_B: PerBody
     diagonal: dict[tuple[int, int], np.ndarray]
 
 
-def _local(mech: Any, n: Nominal, a: Articulated) -> _Local:
+def _local(mech: Branches, n: Nominal, a: Articulated) -> _Local:
     H, phi, G = n.H, n.phi, a.G
     Y, J, J_z, U, Q, Q_z, E_A, E_B = mech.slots(8)
     Y[0], J[0], J_z[0] = np.zeros((6, 6)), np.zeros((6, 3)), np.zeros((6, 6))

@@ -30,7 +30,7 @@ X̂ is a pure moment, so that (11) only turns it.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,9 @@ from ...algebra.small import mirror_lower
 from ...algebra.spatial import SpatialInertia, congruence
 from ...model.ground_axes import InGroundAxes
 from ...model.mechanism import Mechanism
+from ...model.protocol import Branches
 from ..congruences import two_sided
+from ..declare import algorithm
 from .gyroscopic import Gyroscopic, gyroscopic
 from .loads import Load, load_stiffness
 from .nominal import nominal
@@ -62,11 +64,12 @@ class InverseDynamicsDerivatives(NamedTuple):
     dqdd: np.ndarray
 
 
-def seen_in(axes: Axes, mech: Mechanism, q: np.ndarray) -> Any:
+def seen_in(axes: Axes, mech: Mechanism, q: np.ndarray) -> Branches:
     """The mechanism itself, or seen in ground axes."""
     return InGroundAxes(mech, q) if axes == "ground" else mech
 
 
+@algorithm(joint_level=True, loops=True)
 def inverse_dynamics_jvp(
     mech: Mechanism,
     q: np.ndarray,
@@ -104,6 +107,7 @@ def inverse_dynamics_jvp(
     return mech_.join(tau)
 
 
+@algorithm(joint_level=True)
 def inverse_dynamics_derivatives(
     mech: Mechanism,
     q: np.ndarray,
@@ -124,7 +128,8 @@ def inverse_dynamics_derivatives(
     H, phi = n.H, n.phi
     crb = [SpatialInertia.zero(), *mech_.M[1:]]
     crg = [Gyroscopic.zero(), *(gyroscopic(crb[k], n.V[k] + n.V[k]) for _, k in mech.outward())]
-    crz = list(load_stiffness(mech_, f_ext, points, load))
+    Z = load_stiffness(mech_, f_ext, points, load)
+    crz = mech_.filled(lambda k: Z[k])
     mass, A, B = {}, {}, {}
     for p, k in mech_.inward():
         crb[p], crg[p] = crb[p] + congruence(crb[k], phi[k]), crg[p] + congruence(crg[k], phi[k])

@@ -13,13 +13,13 @@ what stays when the body is displaced by δΞ = (δφ; δx):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from ...algebra.rotation import skew
 from ...errors import ArgumentError
+from ...model.protocol import Tree
 
 __all__ = ["LOADS", "Load", "load_stiffness"]
 
@@ -27,7 +27,7 @@ Load = Literal["body", "world", "dead"]
 LOADS = ("body", "world", "dead")
 
 
-def load_stiffness(mech: Any, f_ext: Any, points: Any, load: Load) -> Sequence[np.ndarray]:
+def load_stiffness(mech: Tree, f_ext: Any, points: Any, load: Load) -> Any:
     """Z̄ of every body, (6, 6).  points: (n_bodies, 3), where dead loads act; None: the origins."""
     if load not in LOADS:
         raise ArgumentError(f"load is {load!r}; expected one of {', '.join(map(repr, LOADS))}")

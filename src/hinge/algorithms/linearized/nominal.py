@@ -20,13 +20,13 @@ With α = (ω̇; p̈) and U = ω̇× + ω×ω×, (5) for a row (h; s) of H is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...algebra.rotation import skew
 from ...algebra.spatial import carried_acceleration, cross_motion, turning
+from ...model.protocol import Tree
 
 __all__ = ["Nominal", "nominal"]
 
@@ -34,18 +34,18 @@ __all__ = ["Nominal", "nominal"]
 class Nominal(NamedTuple):
     """Per body, in its axes; motions and forces of the joint's DoF are columns (6, dof)."""
 
-    H: Sequence[Any]  # H*
-    H_first: list[Any]  # H′
-    H_sum: list[Any]  # Ḣ + H′
-    H_second: list[Any]  # H″
-    F: list[Any]  # S[H*] f
-    E: list[Any]  # (dof, dof)
-    V: list[Any]
-    phi: list[Any]
+    H: Any  # H*
+    H_first: Any  # H′
+    H_sum: Any  # Ḣ + H′
+    H_second: Any  # H″
+    F: Any  # S[H*] f
+    E: Any  # (dof, dof)
+    V: Any
+    phi: Any
 
 
 def nominal(
-    mech: Any, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, f_ext: np.ndarray | None
+    mech: Tree, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, f_ext: np.ndarray | None
 ) -> Nominal:
     """The nominal motion at (q, q̇, q̈), its forces, and the joint maps.  O(N)."""
     rows, M, phi, H_rate = mech.H(q), mech.M, mech.phi(q), mech.H_rate(q, qd)

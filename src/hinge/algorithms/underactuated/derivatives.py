@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...model.mechanism import Mechanism
+from ..declare import algorithm
 from ..linearized.inverse import inverse_dynamics_derivatives
 from .hybrid_dynamics import hybrid_dynamics, hybrid_response
 
@@ -33,6 +34,7 @@ class HybridDerivatives(NamedTuple):
     dgiven: Any
 
 
+@algorithm(joint_level=True)
 def hybrid_dynamics_derivatives(
     mech: Mechanism,
     q: np.ndarray,

@@ -23,6 +23,7 @@ import numpy as np
 from ...algebra.small import mirror_lower
 from ...errors import ArgumentError
 from ...model.mechanism import Mechanism
+from ..declare import algorithm
 from ..kinematics import Reference, frame_acceleration, frame_velocity, jacobian
 from .hybrid_dynamics import hybrid_dynamics, hybrid_response
 
@@ -47,12 +48,14 @@ class SchurBlocks(NamedTuple):
     pp: Any
 
 
+@algorithm(joint_level=True)
 def disturbance_jacobian(mech: Mechanism, q: np.ndarray, active: Any) -> np.ndarray:
     """J_D (np, na): q̈_p = J_D q̈_a + bias_p (1).  O(N·na)."""
     a, p = _parts(mech, active)
     return hybrid_response(mech, q, np.eye(mech.nv)[:, a], active)[p]
 
 
+@algorithm()
 def generalized_jacobian(
     mech: Mechanism, q: np.ndarray, frame: str, active: Any, reference: Reference = "aligned"
 ) -> np.ndarray:
@@ -65,6 +68,7 @@ def generalized_jacobian(
     return J[:, a] + J[:, p] @ disturbance_jacobian(mech, q, active)
 
 
+@algorithm(joint_level=True)
 def active_inertia(mech: Mechanism, q: np.ndarray, active: Any) -> np.ndarray:
     """S_aa (na, na): the inertia that the active DoF feel, the passive ones yielding (3).  O(N·na).
 
@@ -74,6 +78,7 @@ def active_inertia(mech: Mechanism, q: np.ndarray, active: Any) -> np.ndarray:
     return mirror_lower(hybrid_response(mech, q, np.eye(mech.nv)[:, a], active)[a])
 
 
+@algorithm(joint_level=True)
 def schur_blocks(mech: Mechanism, q: np.ndarray, active: Any) -> SchurBlocks:
     """S_aa, S_ap and S_pp (3).  O(N·nv)."""
     a, p = _parts(mech, active)
@@ -83,6 +88,7 @@ def schur_blocks(mech: Mechanism, q: np.ndarray, active: Any) -> SchurBlocks:
     )
 
 
+@algorithm(joint_level=True)
 def complete_motion(
     mech: Mechanism,
     q: np.ndarray,
@@ -102,6 +108,7 @@ def complete_motion(
     return m * rates + (1 - m) * found
 
 
+@algorithm()
 def generalized_motion(
     mech: Mechanism,
     q: np.ndarray,
@@ -116,6 +123,7 @@ def generalized_motion(
     return frame_velocity(mech, q, qd, frame, reference)
 
 
+@algorithm(joint_level=True)
 def disturbance_bias(
     mech: Mechanism,
     q: np.ndarray,
@@ -129,6 +137,7 @@ def disturbance_bias(
     return hybrid_dynamics(mech, q, qd, np.zeros(mech.nv), tau_passive, active, f_ext).qdd[p]
 
 
+@algorithm()
 def generalized_bias(
     mech: Mechanism,
     q: np.ndarray,

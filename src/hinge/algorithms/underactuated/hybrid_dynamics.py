@@ -30,10 +30,9 @@ import numpy as np
 
 from ...algebra.small import solve_spd
 from ...algebra.spatial import carried_acceleration, congruence
-from ...model.mechanism import Mechanism
+from ...model.protocol import Tree
 from ..articulated import released
-from ..inverse_dynamics import bias_forces
-from ..mass_matrix import mass_matrix
+from ..declare import algorithm
 
 __all__ = ["HybridDynamics", "hybrid_dynamics", "hybrid_response"]
 
@@ -45,8 +44,9 @@ class HybridDynamics(NamedTuple):
     qdd: Any
 
 
+@algorithm(joint_level=True, loops=True, independent_joints=True)
 def hybrid_dynamics(
-    mech: Mechanism,
+    mech: Tree,
     q: np.ndarray,
     qd: np.ndarray,
     qdd_active: np.ndarray,
@@ -58,12 +58,8 @@ def hybrid_dynamics(
 
     active: names of the joints that are driven, or a mask (nv,).  qdd_active, tau_passive: (nv,);
     entries of the other kind of DoF are not used.  f_ext: (n_bodies, 6), as in `inverse_dynamics`.
-    Where a joint mimics another, branches are tied together and the mass matrix is used instead.
     """
     mask = mech.driven(active)
-    if mech.has_followers:
-        bias = bias_forces(mech, q, qd, f_ext)
-        return _tied_dynamics(mech, q, np.asarray(qdd_active), np.asarray(tau_passive), mask, bias)
     H, M, phi, H_rate = mech.H(q), mech.M, mech.phi(q), mech.H_rate(q, qd)
     qd_, f_ext_, m = mech.rates(qd), mech.wrenches(f_ext), mech.rates(mask)
     qdd_given, tau_given = mech.rates(qdd_active), mech.rates(tau_passive)
@@ -93,7 +89,8 @@ def hybrid_dynamics(
     return HybridDynamics(mech.join(tau), mech.join(qdd))
 
 
-def hybrid_response(mech: Mechanism, q: np.ndarray, given: np.ndarray, active: Any) -> np.ndarray:
+@algorithm(independent_joints=True)
+def hybrid_response(mech: Tree, q: np.ndarray, given: np.ndarray, active: Any) -> np.ndarray:
     """[S_aa S_ap; −S_apᵀ S_pp] given, without velocities, gravity or forces: (nv, n).  O(N·n).
 
     given: (nv, n), in every column accelerations of active DoF and forces of passive ones; the
@@ -102,10 +99,6 @@ def hybrid_response(mech: Mechanism, q: np.ndarray, given: np.ndarray, active: A
     """
     mask = mech.driven(active)
     given = np.asarray(given)
-    if mech.has_followers:
-        m = mask[:, None]
-        tied = _tied_dynamics(mech, q, given, given, m, np.zeros((mech.nv, 1)))
-        return m * tied.tau + (1 - m) * tied.qdd
     H, phi, m, given_ = mech.H(q), mech.phi(q), mech.rates(mask), mech.rates(given)
     locked = mech.locked_beyond(mask)
     P = mech.filled(lambda k: mech.M[k] if locked[k] else mech.M[k].matrix)
@@ -141,14 +134,3 @@ def _half_released(
     if locked:
         return np.eye(len(m)), np.zeros((6, len(m))), P
     return released(P, _passive_part(H, m), (1 - m) * armature + m)
-
-
-def _tied_dynamics(
-    mech: Mechanism, q: np.ndarray, qdd: Any, tau: Any, m: Any, bias: Any
-) -> HybridDynamics:
-    """The same by M(q): s M s δ = s (τ − bias − M m q̈), with ones for the active DoF."""
-    M, s = mass_matrix(mech, q), 1 - m
-    row = np.ravel(s)
-    held = M * row * row[:, None] + np.diag(1 - row)
-    qdd = m * qdd + s * solve_spd(held, s * (tau - bias - M @ (m * qdd)))
-    return HybridDynamics(s * tau + m * (M @ qdd + bias), qdd)

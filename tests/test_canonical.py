@@ -1,4 +1,4 @@
-"""The lean mechanism moves as the original does: joint forces, accelerations, mass matrix."""
+"""The canonical mechanism moves as the original does: joint forces, accelerations, mass matrix."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ import hinge
 from hinge import Inertia, MechanismBuilder, Revolute, Robot, Transform, algorithms, zoo
 from hinge.algebra.rotation import from_rpy, is_rotation
 from hinge.graph.program import trace
-from hinge.specialize.canonical import Lean, TurnedRevolute, lean
+from hinge.specialize.canonical import Reframed, TurnedRevolute, canonical
 from mechanisms import EPS, JOINTS, ROBOTS, assert_close, random_state
 
 BODY = Inertia(1.3, (0.1, -0.2, 0.15), [[0.2, 0.01, -0.02], [0.01, 0.3, 0.03], [-0.02, 0.03, 0.25]])
@@ -84,7 +84,7 @@ def assert_same_motion(mech, form, state, bound):
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_the_lean_mechanism_moves_alike(name):
     robot = EVERYTHING[name]
-    form = lean(robot.mechanism)
+    form = canonical(robot.mechanism)
     for seed in range(2):
         bound = 100 * EPS * max(1, robot.mechanism.n_bodies / 4)
         assert_same_motion(robot.mechanism, form, random_state(robot, seed), bound)
@@ -92,7 +92,7 @@ def test_the_lean_mechanism_moves_alike(name):
 
 @pytest.mark.parametrize("name", EVERYTHING)
 def test_frames_stay_rotations(name):
-    form = lean(EVERYTHING[name].mechanism)
+    form = canonical(EVERYTHING[name].mechanism)
     for body, frame in zip(form.mechanism.bodies, form.frames, strict=True):
         for R in (body.placement.rotation, frame.rotation):
             assert is_rotation(R) and np.abs(R @ R.T - np.eye(3)).max() < 100 * EPS
@@ -102,7 +102,7 @@ def test_frames_stay_rotations(name):
 
 @pytest.mark.parametrize("name", [*CHAINS, *TREES])
 def test_axes_are_along_z(name):
-    for body in lean(EVERYTHING[name].mechanism).mechanism.bodies:
+    for body in canonical(EVERYTHING[name].mechanism).mechanism.bodies:
         if isinstance(body.joint, (Revolute, hinge.Prismatic, hinge.Helical, hinge.Cylindrical)):
             assert body.joint.axis == Z
 
@@ -112,7 +112,7 @@ def test_nearly_parallel_axes_cost_no_digits(tilt):
     """Beyond those that are lost when numbers within 1e-12 of 0 and 1 are snapped to them."""
     between = (Revolute((tilt, tilt / 2, 1)), at(0.3, 0.2, 0.5))
     robot = chain((Revolute(X), SKEW), (Revolute(Z), SKEW), between, (Revolute(Z), at(0.1, 0.2, 0)))
-    form = lean(robot.mechanism)
+    form = canonical(robot.mechanism)
     assert max(np.abs(frame.translation).max() for frame in form.frames) < 10
     snapped = tilt in (1e-6, 1e-11, 1e-13)
     for seed in range(3):
@@ -122,7 +122,7 @@ def test_nearly_parallel_axes_cost_no_digits(tilt):
 
 @pytest.mark.parametrize("name", AXES)
 def test_x_is_the_common_normal_of_two_hinges(name):
-    _, first, second, *_ = lean(CHAINS[f"axes {name}"].mechanism).mechanism.bodies
+    _, first, second, *_ = canonical(CHAINS[f"axes {name}"].mechanism).mechanism.bodies
     if isinstance(first.joint, Revolute) and isinstance(second.joint, Revolute):
         axis, p = second.placement.rotation[:, 2], second.placement.translation
         assert axis[0] == 0
@@ -130,7 +130,7 @@ def test_x_is_the_common_normal_of_two_hinges(name):
 
 
 def test_what_a_hinge_cannot_tell_moves_to_the_parent():
-    bodies = lean(CHAINS["axes skew"].mechanism).mechanism.bodies
+    bodies = canonical(CHAINS["axes skew"].mechanism).mechanism.bodies
     for body in bodies[1:]:
         M = body.inertia.spatial
         assert M.mass == 0 and M.h[2] == 0
@@ -143,26 +143,26 @@ def test_data_of_joints_are_kept():
     data = {"damping": 0.1, "friction": 0.2, "lower": -1, "upper": 2, "armature": 0.5}
     limits = {"velocity_limit": 3.0, "effort_limit": 4.0}
     robot = chain((Revolute(X, **data, **limits), SKEW), (Revolute((1, 1, 0), **data), SKEW))
-    kept = lean(robot.mechanism).mechanism.bodies[1:]
+    kept = canonical(robot.mechanism).mechanism.bodies[1:]
     assert any(isinstance(body.joint, TurnedRevolute) for body in kept)
     for body, original in zip(kept, robot.mechanism.bodies[1:], strict=True):
         for name in (*data, *limits, "mimic"):
             assert getattr(body.joint, name) == getattr(original.joint, name)
-    follower = lean(ROBOTS["gripper"].mechanism).mechanism
+    follower = canonical(ROBOTS["gripper"].mechanism).mechanism
     assert follower.has_followers and follower.nv == ROBOTS["gripper"].nv
 
 
 def test_the_same_mechanism_has_the_same_forces():
     mech = ROBOTS["tree0"].mechanism
-    form, f_ext = Lean.same(mech), random_state(ROBOTS["tree0"], 0).f_ext
+    form, f_ext = Reframed.same(mech), random_state(ROBOTS["tree0"], 0).f_ext
     assert form.mechanism is mech and np.array_equal(form.forces(f_ext), f_ext)
-    assert Lean.same(ROBOTS["empty"].mechanism).forces(np.zeros((0, 6))).shape == (0, 6)
+    assert Reframed.same(ROBOTS["empty"].mechanism).forces(np.zeros((0, 6))).shape == (0, 6)
 
 
 def test_a_lean_arm_costs_less():
     mech = zoo.arm(7).mechanism
     full, thin = (
         trace(lambda q, v, a, m=m: algorithms.inverse_dynamics(m, q, v, a), [(7,)] * 3).ops
-        for m in (mech, lean(mech).mechanism)
+        for m in (mech, canonical(mech).mechanism)
     )
     assert sum(thin) < 0.9 * sum(full)

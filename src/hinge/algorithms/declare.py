@@ -1,0 +1,87 @@
+"""What an algorithm is, declared once, beside its function: every list is derived from that."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from types import FunctionType
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+
+__all__ = ["ALGORITHMS", "Algorithm", "algorithm", "with_followers"]
+
+F = TypeVar("F", bound=FunctionType)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Algorithm(NamedTuple):
+    """A function of a mechanism and of arrays, and what a compiler may do with it.
+
+    joint_level: its results, if they are one per DoF, depend neither on where the frames of bodies
+    are nor on how inertia is shared by bodies that move alike: canonical frames serve it.
+    loops: its sweeps may be traced once per kind of joint, as loops over bodies.
+    independent_joints: its sweep releases joint after joint, so that none may follow another; where
+    one does, what `with_followers` has for it is done instead.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    joint_level: bool
+    loops: bool
+    independent_joints: bool
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """What it takes besides the mechanism."""
+        _, *rest = inspect.signature(self.function).parameters.items()
+        return dict(rest)
+
+
+# by name, aliases included
+ALGORITHMS: dict[str, Algorithm] = {}
+
+# what is done where a joint mimics another, by the name of the algorithm
+_DENSE: dict[str, Callable[..., Any]] = {}
+
+
+def algorithm(
+    *,
+    joint_level: bool = False,
+    loops: bool = False,
+    independent_joints: bool = False,
+    aliases: tuple[str, ...] = (),
+) -> Callable[[F], F]:
+    """Declare a function as an algorithm; the words are those of `Algorithm`."""
+
+    def declare(function: F) -> F:
+        public = _for_any_mechanism(function) if independent_joints else function
+        properties = joint_level, loops, independent_joints
+        declared = Algorithm(function.__name__, public, *properties)
+        ALGORITHMS.update(dict.fromkeys((function.__name__, *aliases), declared))
+        return public
+
+    return declare
+
+
+def with_followers(
+    sweep: Callable[Concatenate[Any, P], R],
+) -> Callable[[Callable[Concatenate[Any, P], R]], None]:
+    """The same result as that of a sweep, for mechanisms in which joints mimic others."""
+
+    def register(dense: Callable[Concatenate[Any, P], R]) -> None:
+        _DENSE[sweep.__name__] = dense
+
+    return register
+
+
+def _for_any_mechanism(sweep: F) -> F:
+    """The sweep, or what stands in for it where a joint mimics another."""
+    name = sweep.__name__
+
+    @wraps(sweep)
+    def call(mech: Any, *arguments: Any, **keywords: Any) -> Any:
+        chosen = _DENSE[name] if mech.has_followers else sweep
+        return chosen(mech, *arguments, **keywords)
+
+    return cast(F, call)

@@ -1,0 +1,301 @@
+"""Where a joint mimics another: the same results by dense algebra.  math §4, §7, §8.
+
+A follower ties branches together, so that no sweep can release joint after joint.  What a sweep
+needs independent joints for is worked out here from the mass matrix M, which knows of followers,
+and from its factor M = m mᵀ, m upper triangular, ℓ = m⁻¹:
+
+    q̈ = M⁻¹ (τ − bias),   Λ⁻¹ = J M⁻¹ Jᵀ
+    ν = mᵀ q̇,   ε = ℓ τ,   ṁ = m Φ(ℓ Ṁ ℓᵀ),   C = ℓ (bias − g) − Φᵀ(ℓ Ṁ ℓᵀ) ν
+
+L is the part of m within each joint.  O(nv³).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..algebra.small import half_upper, inverse_spd, mirror_lower, solve_spd, upper_root
+from ..errors import ModelError
+from ..model.mechanism import Mechanism
+from .declare import with_followers
+from .diagonalized.dynamics import (
+    ArticulatedRates,
+    articulated_rates,
+    diagonal_coriolis,
+    diagonal_coriolis_matrix,
+    diagonal_dynamics,
+    mass_factor_rate,
+)
+from .diagonalized.factor import mass_factor, mass_factor_inverse
+from .diagonalized.rates import (
+    Innovations,
+    innovations,
+    joint_forces,
+    joint_rates,
+    total_rates,
+    working_forces,
+    working_gravity,
+)
+from .diagonalized.sensitivity import coriolis_matrix, mass_matrix_rate
+from .forward_dynamics import forward_dynamics
+from .inverse_dynamics import bias_forces, gravity_forces
+from .kinematics import Reference, jacobian
+from .linearized.conventional import conventional_forward_derivatives, conventional_forward_jvp
+from .linearized.forward import (
+    ForwardDynamicsDerivatives,
+    Method,
+    forward_dynamics_derivatives,
+    forward_dynamics_jvp,
+)
+from .linearized.inverse import Axes
+from .linearized.loads import Load
+from .mass_matrix import mass_matrix, mass_matrix_inverse
+from .operational_space import operational_space_inertia_inverse
+from .underactuated.hybrid_dynamics import HybridDynamics, hybrid_dynamics, hybrid_response
+
+__all__: list[str] = []
+
+# accelerations and inertias
+
+
+@with_followers(forward_dynamics)
+def _(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    f_ext: np.ndarray | None = None,
+) -> np.ndarray:
+    """M q̈ = τ − bias."""
+    return solve_spd(mass_matrix(mech, q), np.asarray(tau) - bias_forces(mech, q, qd, f_ext))
+
+
+@with_followers(mass_matrix_inverse)
+def _(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    return inverse_spd(mass_matrix(mech, q))
+
+
+@with_followers(operational_space_inertia_inverse)
+def _(
+    mech: Mechanism,
+    q: np.ndarray,
+    frames: str | Sequence[str],
+    reference: Reference = "aligned",
+) -> np.ndarray:
+    """Λ⁻¹ = J M⁻¹ Jᵀ."""
+    names = (frames,) if isinstance(frames, str) else tuple(frames)
+    J = np.vstack([jacobian(mech, q, name, reference) for name in names])
+    return mirror_lower(J @ solve_spd(mass_matrix(mech, q), J.T))
+
+
+@with_followers(hybrid_dynamics)
+def _(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    qdd_active: np.ndarray,
+    tau_passive: np.ndarray,
+    active: Any,
+    f_ext: np.ndarray | None = None,
+) -> HybridDynamics:
+    bias, m = bias_forces(mech, q, qd, f_ext), mech.driven(active)
+    return _split(mass_matrix(mech, q), np.asarray(qdd_active), np.asarray(tau_passive), m, bias)
+
+
+@with_followers(hybrid_response)
+def _(mech: Mechanism, q: np.ndarray, given: np.ndarray, active: Any) -> np.ndarray:
+    m, x = mech.driven(active)[:, None], np.asarray(given)
+    found = _split(mass_matrix(mech, q), x, x, m, np.zeros((mech.nv, 1)))
+    return m * found.tau + (1 - m) * found.qdd
+
+
+def _split(M: np.ndarray, qdd: Any, tau: Any, m: Any, bias: Any) -> HybridDynamics:
+    """s M s δ = s (τ − bias − M m q̈), with ones for the active DoF."""
+    s = 1 - m
+    row = np.ravel(s)
+    held = M * row * row[:, None] + np.diag(1 - row)
+    qdd = m * qdd + s * solve_spd(held, s * (tau - bias - M @ (m * qdd)))
+    return HybridDynamics(s * tau + m * (M @ qdd + bias), qdd)
+
+
+# linearised: Algorithms 3 and 4, which form M, whatever the method
+
+
+@with_followers(forward_dynamics_jvp)
+def _(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    dq: np.ndarray,
+    dqd: np.ndarray,
+    dtau: np.ndarray,
+    f_ext: np.ndarray | None = None,
+    points: np.ndarray | None = None,
+    load: Load = "body",
+    method: Method = "conventional",
+    axes: Axes = "body",
+) -> np.ndarray:
+    change = (dq, dqd, dtau)
+    return conventional_forward_jvp(mech, q, qd, tau, *change, f_ext, points, load, axes)
+
+
+@with_followers(forward_dynamics_derivatives)
+def _(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    f_ext: np.ndarray | None = None,
+    points: np.ndarray | None = None,
+    load: Load = "body",
+    method: Method = "conventional",
+    axes: Axes = "body",
+) -> ForwardDynamicsDerivatives:
+    parts = conventional_forward_derivatives(mech, q, qd, tau, f_ext, points, load, axes)
+    return ForwardDynamicsDerivatives(*parts)
+
+
+# diagonalised
+
+
+class _Roots(NamedTuple):
+    """m, its inverse ℓ, and the parts L, L⁻¹ of both within each joint."""
+
+    m: np.ndarray
+    l: np.ndarray
+    L: np.ndarray
+    L_inv: np.ndarray
+
+
+def _roots(mech: Mechanism, q: np.ndarray) -> _Roots:
+    m, l = upper_root(mass_matrix(mech, q))
+    own = _within_joints(mech)
+    return _Roots(m, l, own * m, own * l)
+
+
+def _within_joints(mech: Mechanism) -> np.ndarray:
+    """1 where row and column belong to the same joint, else 0: (nv, nv)."""
+    leaders = {k: b.joint.nv for k, b in enumerate(mech.bodies) if b.joint.mimic is None}
+    return mech.join_matrix({(k, k): np.ones((nv, nv)) for k, nv in leaders.items() if k})
+
+
+def _turn(mech: Mechanism, q: np.ndarray, qd: np.ndarray, l: np.ndarray) -> np.ndarray:
+    """Φ(ℓ Ṁ ℓᵀ)."""
+    return half_upper(l @ mass_matrix_rate(mech, q, qd) @ l.T)
+
+
+@with_followers(mass_factor)
+def _(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    return upper_root(mass_matrix(mech, q))[0]
+
+
+@with_followers(mass_factor_inverse)
+def _(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    return upper_root(mass_matrix(mech, q))[1]
+
+
+@with_followers(mass_factor_rate)
+def _(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    """ṁ = m Φ(ℓ Ṁ ℓᵀ)."""
+    r = _roots(mech, q)
+    return r.m @ _turn(mech, q, qd, r.l)
+
+
+@with_followers(total_rates)
+def _(mech: Mechanism, q: np.ndarray, qd: np.ndarray, normalized: bool = True) -> np.ndarray:
+    """ν = mᵀ q̇, ξ = L⁻ᵀ ν."""
+    r = _roots(mech, q)
+    nu = r.m.T @ qd
+    return nu if normalized else r.L_inv.T @ nu
+
+
+@with_followers(joint_rates)
+def _(mech: Mechanism, q: np.ndarray, nu: np.ndarray, normalized: bool = True) -> np.ndarray:
+    """q̇ = ℓᵀ ν, ν = Lᵀ ξ."""
+    r = _roots(mech, q)
+    return r.l.T @ (nu if normalized else r.L.T @ nu)
+
+
+@with_followers(working_forces)
+def _(
+    mech: Mechanism,
+    q: np.ndarray,
+    tau: np.ndarray,
+    f_ext: np.ndarray | None = None,
+    normalized: bool = True,
+) -> np.ndarray:
+    """ε = ℓ (τ + Σ Jᵀ f_ext), κ = L ε."""
+    r, still = _roots(mech, q), np.zeros(mech.nv)
+    external = gravity_forces(mech, q) - bias_forces(mech, q, still, f_ext)
+    eps = r.l @ (tau + external)
+    return eps if normalized else r.L @ eps
+
+
+@with_followers(joint_forces)
+def _(mech: Mechanism, q: np.ndarray, eps: np.ndarray, normalized: bool = True) -> np.ndarray:
+    """τ = m ε, ε = L⁻¹ κ."""
+    r = _roots(mech, q)
+    return r.m @ (eps if normalized else r.L_inv @ eps)
+
+
+@with_followers(working_gravity)
+def _(mech: Mechanism, q: np.ndarray, normalized: bool = True) -> np.ndarray:
+    return working_forces(mech, q, -gravity_forces(mech, q), None, normalized)
+
+
+@with_followers(innovations)
+def _(mech: Mechanism, q: np.ndarray, tau: np.ndarray) -> Innovations:
+    """κ with the covariance L Lᵀ."""
+    kappa, eps = working_forces(mech, q, tau, normalized=False), working_forces(mech, q, tau)
+    L = _roots(mech, q).L
+    return Innovations(tau - kappa, kappa, L @ L.T, eps)
+
+
+@with_followers(diagonal_coriolis)
+def _(mech: Mechanism, q: np.ndarray, nu: np.ndarray, normalized: bool = True) -> np.ndarray:
+    """C = ℓ (bias − g) − Φᵀ ν;   C_ξ = L (C + Φᵀ ν), Φ within each joint."""
+    r = _roots(mech, q)
+    nu = nu if normalized else r.L.T @ nu
+    qd = r.l.T @ nu
+    turn = _turn(mech, q, qd, r.l)
+    C = r.l @ (bias_forces(mech, q, qd) - gravity_forces(mech, q)) - turn.T @ nu
+    return C if normalized else r.L @ (C + (_within_joints(mech) * turn).T @ nu)
+
+
+@with_followers(diagonal_coriolis_matrix)
+def _(mech: Mechanism, q: np.ndarray, nu: np.ndarray) -> np.ndarray:
+    """A = ℓ C ℓᵀ − Φᵀ."""
+    r = _roots(mech, q)
+    qd = r.l.T @ nu
+    turn = _turn(mech, q, qd, r.l)
+    return r.l @ coriolis_matrix(mech, q, qd) @ r.l.T - turn.T
+
+
+@with_followers(diagonal_dynamics)
+def _(
+    mech: Mechanism,
+    q: np.ndarray,
+    nu: np.ndarray,
+    tau: np.ndarray,
+    f_ext: np.ndarray | None = None,
+    normalized: bool = True,
+) -> np.ndarray:
+    """ν̇ = ε + ε_g − C;   ξ̇ = L⁻ᵀ L⁻¹ (κ + κ_g − C_ξ)."""
+    force = working_forces(mech, q, tau, f_ext, normalized) + working_gravity(mech, q, normalized)
+    rate = force - diagonal_coriolis(mech, q, nu, normalized)
+    if normalized:
+        return rate
+    r = _roots(mech, q)
+    return r.L_inv.T @ (r.L_inv @ rate)
+
+
+@with_followers(articulated_rates)
+def _(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> ArticulatedRates:
+    raise ModelError(
+        f"{mech.name!r} has joints that mimic others: it has no articulated inertias; "
+        f"mass_factor_rate gives the rate of its mass factor"
+    )
