@@ -14,7 +14,7 @@ from .spaces import ANY, Space, direct_sum
 
 __all__ = ["Block", "block"]
 
-Grid = tuple[tuple[Symbol, ...], ...]
+Grid = tuple[tuple[Operator, ...], ...]
 
 
 @dataclass(frozen=True, repr=False)
@@ -28,7 +28,7 @@ class Block(Symbol):
         """Whether all entries are."""
         return all(entry.lasting for row in self.rows for entry in row)
 
-    def turned(self) -> Symbol:
+    def turned(self) -> Operator:
         """The adjoints, rows and columns exchanged."""
         return _stacked(
             tuple(tuple(e.T for e in column) for column in zip(*self.rows, strict=True))
@@ -70,7 +70,7 @@ def block(rows: Sequence[Sequence[Operator]]) -> Operator:
     return _stacked(_with_spaces(symbols)).bind(at)
 
 
-def _stacked(grid: Grid) -> Symbol:
+def _stacked(grid: Grid) -> Operator:
     if len(grid) == len(grid[0]) == 1:
         return grid[0][0]
     out = direct_sum([row[0].out for row in grid])

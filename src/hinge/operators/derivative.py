@@ -104,9 +104,9 @@ class Along:
             return self.dH(A)
         raise ArgumentError(f"no rule differentiates {A}")
 
-    def _local(self, like: Local, name: str, tex: str, make: Any, **kind: bool) -> Local:
-        names = {"name": name, "tex": tex, "make": make, "needs": (self.direction,)}
-        return Local(like.out, like.into, self.home, **names, **kind)
+    def _local(self, like: Local, name: str, tex: str, make: Any, **kind: Any) -> Local:
+        spaces, needs = (like.out, like.into), (self.direction,)
+        return Local(*spaces, self.home, name=name, tex=tex, make=make, needs=needs, **kind)
 
     @property
     def turning(self) -> Local:

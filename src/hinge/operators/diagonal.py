@@ -45,9 +45,9 @@ def coriolis(o: Operators, nu: Any) -> Operator:
 
 def _turning(o: Operators, velocity: np.ndarray) -> Local:
     """[v×*], the force cross operator of the velocity of each body."""
-    b, names = o.body, {"name": "V_cross", "tex": r"[v\times^*]"}
-    needs = (Data(velocity, (b.dim,)),)
-    return Local(b, b, o.home, **names, make=_crosses, needs=needs).bind(o)
+    b, needs = o.body, (Data(velocity, (o.body.dim,)),)
+    symbol = Local(b, b, o.home, name="V_cross", tex=r"[v\times^*]", make=_crosses, needs=needs)
+    return symbol.bind(o)
 
 
 def _crosses(at: Any, velocity: Data) -> list[np.ndarray]:

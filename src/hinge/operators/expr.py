@@ -42,7 +42,7 @@ class Symbol(Operator):
     at = None
 
     @property
-    def symbol(self) -> Symbol:
+    def symbol(self) -> Any:
         """Itself."""
         return self
 
@@ -51,15 +51,15 @@ class Symbol(Operator):
         """Whether it is made of symbols and plain numbers alone, so that it may be met again."""
         return True
 
-    def bind(self, at: Any) -> Operator:
+    def bind(self, at: Any) -> Any:
         """The operator at a configuration; identities and zeros are the same everywhere."""
         return self if at is None or self.home is None else Bound(self, at)
 
     @abstractmethod
-    def turned(self) -> Symbol:
+    def turned(self) -> Operator:
         """The adjoint, not looked up."""
 
-    def inverted(self) -> Symbol:
+    def inverted(self) -> Operator:
         """The inverse that its structure gives."""
         raise ArgumentError(
             f"no rule inverts {self}; rules are known for block-diagonal D, M and J, chains "
@@ -67,13 +67,13 @@ class Symbol(Operator):
             f"if a matrix is what you want, invert (…).dense()"
         )
 
-    def joined(self, sign: str, other: Symbol) -> Symbol:
+    def joined(self, sign: str, other: Operator) -> Operator:
         """The product, the sum or the difference, not looked up."""
         if sign == "@":
             return product([self, other])
         return total([(1, self), (1 if sign == "+" else -1, other)])
 
-    def scaled(self, factor: Any) -> Symbol:
+    def scaled(self, factor: Any) -> Operator:
         """A multiple."""
         return total([(factor, self)])
 
@@ -108,9 +108,6 @@ class Symbol(Operator):
     def _latex(self) -> str:
         return str(self)
 
-    def _repr_latex_(self) -> str:
-        return f"${self._latex()}$"
-
 
 class Identity(Symbol):
     """I, of any space until it stands beside an operator that has one."""
@@ -118,11 +115,11 @@ class Identity(Symbol):
     def __init__(self, space: Space = ANY) -> None:
         Symbol.__init__(self, space, space, None)
 
-    def turned(self) -> Symbol:
+    def turned(self) -> Operator:
         """Itself."""
         return self
 
-    def inverted(self) -> Symbol:
+    def inverted(self) -> Operator:
         """Itself."""
         return self
 
@@ -136,7 +133,7 @@ class Zero(Symbol):
     def __init__(self, out: Space, into: Space) -> None:
         Symbol.__init__(self, out, into, None)
 
-    def turned(self) -> Symbol:
+    def turned(self) -> Operator:
         """Zero the other way."""
         return Zero(self.into, self.out)
 
@@ -152,18 +149,18 @@ class Zero(Symbol):
 class Product(Symbol):
     """Factors, applied from the right."""
 
-    factors: tuple[Symbol, ...]
+    factors: tuple[Operator, ...]
 
     @property
     def lasting(self) -> bool:
         """Whether all factors are."""
         return all(f.lasting for f in self.factors)
 
-    def turned(self) -> Symbol:
+    def turned(self) -> Operator:
         """The adjoints in reverse."""
         return product([f.T for f in reversed(self.factors)])
 
-    def inverted(self) -> Symbol:
+    def inverted(self) -> Operator:
         """The inverses in reverse."""
         if not all(f.out == f.into for f in self.factors):
             return super().inverted()
@@ -181,7 +178,7 @@ class Product(Symbol):
 class Sum(Symbol):
     """Terms with their coefficients; a single scaled term too."""
 
-    terms: tuple[tuple[Any, Symbol], ...]
+    terms: tuple[tuple[Any, Operator], ...]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sum) or len(self.terms) != len(other.terms):
@@ -197,7 +194,7 @@ class Sum(Symbol):
         """Whether all coefficients are plain numbers, and all terms last."""
         return all(is_plain(c) and t.lasting for c, t in self.terms)
 
-    def turned(self) -> Symbol:
+    def turned(self) -> Operator:
         """The adjoint, kept as one unless it is the sum itself."""
         turned = total([(c, t.T) for c, t in self.terms])
         if len(self.terms) == 1:
@@ -206,12 +203,10 @@ class Sum(Symbol):
         same = all(t in mirrored and same_number(mirrored[t], c) for c, t in self.terms)
         return self if same else Adjoint(self.into, self.out, self.home, self)
 
-    def inverted(self) -> Symbol:
+    def inverted(self) -> Operator:
         """Of a single scaled term."""
-        if len(self.terms) > 1:
-            return super().inverted()
-        c, term = self.terms[0]
-        return total([(1 / c, term.inv)])
+        (c, term), *others = self.terms
+        return super().inverted() if others else total([(1 / c, term.inv)])
 
     def __repr__(self) -> str:
         return signed_sum([(c, _wrapped(c, t)) for c, t in self.terms], " * ")
@@ -230,7 +225,7 @@ class Adjoint(Symbol):
     of: Sum
 
     @property
-    def opened(self) -> Symbol:
+    def opened(self) -> Operator:
         """The sum of the adjoints."""
         return total([(c, t.T) for c, t in self.of.terms])
 
@@ -239,11 +234,11 @@ class Adjoint(Symbol):
         """Whether the sum is."""
         return self.of.lasting
 
-    def turned(self) -> Symbol:
+    def turned(self) -> Operator:
         """The sum."""
         return self.of
 
-    def inverted(self) -> Symbol:
+    def inverted(self) -> Operator:
         """The adjoint of the inverse."""
         return self.of.inv.T
 
@@ -254,9 +249,9 @@ class Adjoint(Symbol):
         return f"\\left({self.of._latex()}\\right)^*"
 
 
-def product(factors: Iterable[Symbol]) -> Symbol:
+def product(factors: Iterable[Operator]) -> Operator:
     """The product in normal form."""
-    flat: list[Symbol] = []
+    flat: list[Operator] = []
     scale: Any = 1
     for factor in factors:
         if isinstance(factor, Sum) and len(factor.terms) == 1:
@@ -273,21 +268,21 @@ def product(factors: Iterable[Symbol]) -> Symbol:
     if any(isinstance(f, Zero) for f in rest):
         return Zero(rest[0].out, rest[-1].into)
     if len(rest) > 1:
-        plain: Symbol = Product(rest[0].out, rest[-1].into, home_of(rest), tuple(rest))
+        plain: Operator = Product(rest[0].out, rest[-1].into, home_of(rest), tuple(rest))
     else:
         plain = next(iter([*rest, *spaced, *flat]))
     return plain if same_number(scale, 1) else total([(scale, plain)])
 
 
-def total(terms: Iterable[tuple[Any, Symbol]]) -> Symbol:
+def total(terms: Iterable[tuple[Any, Operator]]) -> Operator:
     """The sum in normal form; equal terms join, vanishing ones go."""
-    flat: list[tuple[Any, Symbol]] = []
+    flat: list[tuple[Any, Operator]] = []
     for c, term in terms:
         inner = term.terms if isinstance(term, Sum) else ((1, term),)
         flat.extend((c * d, t) for d, t in inner)
     flat = _in_one_space(flat)
     first = flat[0][1]
-    joined: dict[Symbol, Any] = {}
+    joined: dict[Operator, Any] = {}
     for c, term in flat:
         joined[term] = joined[term] + c if term in joined else c
     kept = [(c, t) for t, c in joined.items() if not same_number(c, 0) and not isinstance(t, Zero)]
@@ -298,7 +293,7 @@ def total(terms: Iterable[tuple[Any, Symbol]]) -> Symbol:
     return Sum(first.out, first.into, home_of([t for _, t in kept]), tuple(kept))
 
 
-def _in_one_space(terms: list[tuple[Any, Symbol]]) -> list[tuple[Any, Symbol]]:
+def _in_one_space(terms: list[tuple[Any, Operator]]) -> list[tuple[Any, Operator]]:
     """The terms, if they map between the same spaces; identities take the space of the others."""
     first = next((t for _, t in terms if t.out != ANY), None)
     if first is None:
@@ -313,11 +308,11 @@ def _in_one_space(terms: list[tuple[Any, Symbol]]) -> list[tuple[Any, Symbol]]:
     return full
 
 
-def home_of(operators: Sequence[Symbol]) -> Any:
+def home_of(operators: Sequence[Operator]) -> Any:
     """The symbols that they are made of."""
     return next((op.home for op in operators if op.home is not None), None)
 
 
-def _wrapped(c: Any, term: Symbol) -> str:
+def _wrapped(c: Any, term: Operator) -> str:
     plain = same_number(c, 1) or same_number(c, -1) or not isinstance(term, Product)
     return str(term) if plain else f"({term})"

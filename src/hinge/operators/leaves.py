@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .expr import Identity, Symbol
+from .operator import Operator
 
 __all__ = ["Chain", "Data", "Hop", "Leaf", "Local", "Named", "Pick"]
 
@@ -44,7 +45,7 @@ class Leaf(Symbol):
     symmetric: bool = False
     adjoint: bool = False
 
-    def turned(self) -> Symbol:
+    def turned(self) -> Operator:
         """Itself if it is symmetric."""
         if self.symmetric:
             return self
@@ -78,7 +79,7 @@ class Local(Leaf):
         """Whether it is made for no array but q."""
         return not any(isinstance(x, Data) or not getattr(x, "lasting", True) for x in self.needs)
 
-    def inverted(self) -> Symbol:
+    def inverted(self) -> Operator:
         """The blocks' inverses, if they are known."""
         if self.invert is None:
             return super().inverted()
@@ -105,10 +106,10 @@ class Chain(Leaf):
     """(I − ℰ)⁻¹ with ℰ = ℰ_φ, or with ℰ = ℰ_φ(I − GH) if a gain (G, H) is given; once: ℰ."""
 
     hop: Hop = field(compare=False)
-    once: Symbol = field(compare=False)
+    once: Operator = field(compare=False)
     gain: tuple[Local, Local] | None = field(default=None, compare=False)
 
-    def inverted(self) -> Symbol:
+    def inverted(self) -> Operator:
         """I − ℰ."""
         back = Identity() - self.once
         return back.T if self.adjoint else back
@@ -127,13 +128,13 @@ class Pick(Leaf):
 class Named(Leaf):
     """A name for an expression, kept when it is shown and opened when it is worked out."""
 
-    definition: Symbol = field(compare=False)
+    definition: Operator = field(compare=False)
 
     @property
-    def opened(self) -> Symbol:
+    def opened(self) -> Operator:
         """What it stands for."""
         return self.definition.T if self.adjoint else self.definition
 
-    def inverted(self) -> Symbol:
+    def inverted(self) -> Operator:
         """That of what it stands for."""
-        return self.opened.inverted()
+        return self.opened.symbol.inverted()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -227,7 +227,7 @@ class Operators:
             return evaluate(A, self, x)
         opening = Opening(A)
         shapes = [*opening.shapes, (A.into.dim,)]
-        return self._each(_applied(A.symbol, opening), [*opening.values, x], shapes, (A.out.dim,))
+        return self._each(_applied(opening), [*opening.values, x], shapes, (A.out.dim,))
 
     def dense(self, A: Operator) -> np.ndarray:
         """The matrix of A by the cheapest route, (…, m, n).
@@ -251,7 +251,7 @@ class Operators:
         spread = Operators.of(self.home, self.q[..., None, :])
         opening = Opening(A)
         pairs = zip(opening.values, opening.shapes, strict=True)
-        wide = [v if v.ndim == len(s) else np.expand_dims(v, -1 - len(s)) for v, s in pairs]
+        wide = [v[()] if v.ndim == len(s) else np.expand_dims(v, -1 - len(s)) for v, s in pairs]
         return np.swapaxes(spread.apply(opening.closed(wide), units), -1, -2)
 
     def _route(self, A: Operator) -> Callable[..., np.ndarray] | None:
@@ -268,8 +268,8 @@ class Operators:
             return A.symbol, self
         opening = Opening(A)
         pairs = zip(opening.values, opening.shapes, strict=True)
-        one = [v.reshape(-1, *shape)[0] if v.ndim > len(shape) else v for v, shape in pairs]
-        return opening.closed(one), Operators.of(self.home, self.q.reshape(-1, self.q.shape[-1])[0])
+        one = [v[(0,) * (v.ndim - len(shape))] for v, shape in pairs]
+        return opening.closed(one), Operators.of(self.home, self.q[(0,) * (self.q.ndim - 1)])
 
     # kernels
 
@@ -279,7 +279,7 @@ class Operators:
             return None
         if "run" not in A.memo:
             opening, x_shape = Opening(A), (A.into.dim,)
-            work, shapes = _applied(A.symbol, opening), [*opening.shapes, x_shape]
+            work, shapes = _applied(opening), [*opening.shapes, x_shape]
             given = opening.text, str(A), work, shapes, len(plan(A).steps), opening.values
             kernel = self._kernel(*given)
             if kernel is None:
@@ -299,14 +299,15 @@ class Operators:
         """work(configuration, *arrays) compiled, once for a key; None for what is not compiled."""
         home = self.home
         plain = all(v.dtype.kind in "fiu" for v in values)
-        if not self._compiles or not plain or steps * home.mechanism.n_bodies > _LARGEST:
+        small = steps * home.mechanism.n_bodies <= _LARGEST
+        if home.compile is None or not (self._compiles and plain and small):
             return None
         named = {"q": (home.mechanism.nq,), **{f"x{i}": s for i, s in enumerate(shapes)}}
 
         def traced(q: np.ndarray, *arrays: np.ndarray) -> Any:
             return work(Operators.of(home, q), *arrays)
 
-        return home.once(("kernel", key), lambda: home.compile(key, title, traced, named))
+        return home.once(("kernel", key), partial(home.compile, key, title, traced, named))
 
     def _worked_out(
         self,
@@ -331,15 +332,13 @@ class Operators:
         out: tuple[int, ...],
     ) -> np.ndarray:
         """work(configuration, *arrays) for one sample after the other."""
-        shapes = [self.q.shape[-1:], *shapes]
-        leads = [x.shape[: x.ndim - len(s)] for x, s in zip([self.q, *values], shapes, strict=True)]
-        lead = np.broadcast_shapes(*leads)
-        pairs = zip([self.q, *values], shapes, strict=True)
-        q, *rest = (np.broadcast_to(x, lead + s).reshape(-1, *s) for x, s in pairs)
-        samples = (
-            work(Operators.of(self.home, q[i]), *(x[i] for x in rest)) for i in range(len(q))
-        )
-        return np.array(list(samples)).reshape(lead + out)
+        pairs = list(zip([self.q, *values], [self.q.shape[-1:], *shapes], strict=True))
+        lead = np.broadcast_shapes(*(x.shape[: x.ndim - len(s)] for x, s in pairs))
+        q, *rest = (np.broadcast_to(x, lead + s) for x, s in pairs)
+        samples = [
+            work(Operators.of(self.home, q[i]), *(x[i] for x in rest)) for i in np.ndindex(lead)
+        ]
+        return np.array(samples).reshape(lead + out)
 
 
 class _At:
@@ -353,14 +352,9 @@ class _At:
         return found.bind(self._at) if isinstance(found, Operator) else found
 
 
-def _applied(A: Operator, opening: Opening) -> Callable[..., np.ndarray]:
-    """(configuration, *numbers of A, x) ↦ A x."""
-
-    def work(at: Operators, *arrays: Any) -> np.ndarray:
-        *numbers, x = arrays
-        return evaluate(opening.closed(numbers) if numbers else A, at, x)
-
-    return work
+def _applied(opening: Opening) -> Callable[..., np.ndarray]:
+    """(configuration, *numbers of an expression, x) ↦ the expression on x."""
+    return lambda at, *arrays: evaluate(opening.closed(arrays[:-1]), at, arrays[-1])
 
 
 def _with_numbers(
@@ -386,4 +380,5 @@ def _mass_matrix_inverse(at: Operators) -> np.ndarray:
 
 def _motion_forces(at: Operators, qd: np.ndarray, f_ext: Any = None) -> np.ndarray:
     still, maps = np.zeros(at.mechanism.nv), (at.H_blocks, at.phi_blocks)
-    return np.concatenate(motion_forces(at.mechanism, *maps, at.q, qd, still, f_ext)[1:])
+    f = motion_forces(at.mechanism, *maps, at.q, qd, still, f_ext)
+    return np.concatenate([np.zeros(0), *f[1:]])

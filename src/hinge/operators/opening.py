@@ -31,7 +31,12 @@ class Opening:
         self.values: list[Any] = []
         self.shapes: list[tuple[int, ...]] = []
         self._known: dict[Data, int] = {}
-        self.text, self.closed = self._read(A.symbol)
+        self._whole = A.symbol
+        self.text, self._made = self._read(self._whole)
+
+    def closed(self, numbers: Sequence[Any]) -> Operator:
+        """The expression with these numbers instead of its own."""
+        return self._made(numbers) if numbers else self._whole
 
     def _read(self, A: Any) -> Read:
         match A:

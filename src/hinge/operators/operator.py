@@ -40,6 +40,21 @@ class Operator(ABC):
     memo: dict[Any, Any]
 
     @property
+    @abstractmethod
+    def lasting(self) -> bool:
+        """Whether it is made of symbols and plain numbers alone, so that it may be met again."""
+
+    @abstractmethod
+    def bind(self, at: Any) -> Any:
+        """The same operator at a configuration; identities and zeros are the same everywhere."""
+
+    @abstractmethod
+    def _latex(self) -> str: ...
+
+    def _repr_latex_(self) -> str:
+        return f"${self._latex()}$"
+
+    @property
     def T(self) -> Operator:
         """The adjoint."""
         turned = self.memo.get("T")
@@ -152,7 +167,12 @@ class Bound(Operator):
         """The operators of a block, row by row."""
         return tuple(tuple(entry.bind(self.at) for entry in row) for row in self.symbol.rows)
 
-    def bind(self, at: Any) -> Operator:
+    @property
+    def lasting(self) -> bool:
+        """Whether the symbol is made of symbols and plain numbers alone."""
+        return self.symbol.lasting
+
+    def bind(self, at: Any) -> Any:
         """The same operator at another configuration."""
         return self.symbol.bind(at)
 
@@ -168,8 +188,8 @@ class Bound(Operator):
     def __repr__(self) -> str:
         return repr(self.symbol)
 
-    def _repr_latex_(self) -> str:
-        return self.symbol._repr_latex_()
+    def _latex(self) -> str:
+        return self.symbol._latex()
 
 
 def place(operators: Sequence[Operator]) -> Any:

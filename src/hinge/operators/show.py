@@ -12,7 +12,7 @@ __all__ = ["describe", "latex"]
 
 def latex(A: Operator) -> str:
     """The expression as LaTeX."""
-    return A._repr_latex_().strip("$")
+    return A._repr_latex_()[1:-1]
 
 
 def describe(A: Operator) -> str:
@@ -36,7 +36,7 @@ def describe(A: Operator) -> str:
                 steps.append(f"{names[i]} = {todo.steps[i].show(read)}")
         if steps:
             lines.append(f"{direction or 'local':<9} {'; '.join(steps)}")
-    one = (A, None) if A.at is None else A.at.first(A)
-    ops = trace(lambda x: evaluate(*one, x), [(A.into.dim,)]).ops
+    symbol, at = (A, None) if A.at is None else A.at.first(A)
+    ops = trace(lambda x: evaluate(symbol, at, x), [(A.into.dim,)]).ops
     lines.append(f"cost      {ops.multiplications} multiplications, {ops.additions} additions")
     return "\n".join(lines)
