@@ -111,11 +111,17 @@ class Operator(ABC):
         return self * -1
 
     def __mul__(self, factor: Any) -> Operator:
+        known = self.memo.get(("*", factor)) if type(factor) in (int, float) else None
+        if known is not None:
+            return known[0].bind(self.at)
         if isinstance(factor, (Operator, str)) or np.ndim(factor):
             raise ArgumentError(
                 f"({self}) * {type(factor).__name__}: * scales by a number; compose with @"
             )
-        return self.symbol.scaled(factor).bind(self.at)
+        made = self.symbol.scaled(factor)
+        if type(factor) in (int, float):
+            self._remember(("*", factor), (made, factor))
+        return made.bind(self.at)
 
     __rmul__ = __mul__
 
@@ -130,11 +136,15 @@ class Operator(ABC):
         known = self.memo.get((sign, id(right)))
         if known is None:
             known = self.symbol.joined(sign, right), right
-            if known[0].lasting:
-                if len(self.memo) >= _REMEMBERED:
-                    self.memo.clear()
-                self.memo[sign, id(right)] = known
+            self._remember((sign, id(right)), known)
         return known[0].bind(at)
+
+    def _remember(self, key: Any, known: tuple[Any, Any]) -> None:
+        """Keep a symbol made of this one, and what else it was made of, if it may be met again."""
+        if known[0].lasting:
+            if len(self.memo) >= _REMEMBERED:
+                self.memo.clear()
+            self.memo[key] = known
 
 
 class Bound(Operator):
