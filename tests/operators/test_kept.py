@@ -181,8 +181,11 @@ def test_what_is_wrong_is_said():
     o = robot.operators(np.zeros((2, 3)))
     with pytest.raises(hinge.ArgumentError, match=r"mass|takes joint vectors, \(…, 3\); got shape"):
         o.mass @ np.zeros((3, 2))
-    with pytest.raises(hinge.ArgumentError, match="leading shapes do not broadcast"):
-        o.mass @ np.zeros((4, 3))
+    for one in (o, Operators(robot.mechanism, np.zeros((2, 3)))):
+        with pytest.raises(hinge.ArgumentError, match="leading shapes do not broadcast"):
+            one.mass @ np.zeros((4, 3))
+    with pytest.raises(hinge.ArgumentError, match="blocks are those of one configuration"):
+        _ = o.P.values
     with pytest.raises(hinge.ArgumentError, match=r"give x.T, or call apply\(x\) for a batch"):
         robot.operators(np.zeros(3)).mass @ np.zeros((5, 3))
     with pytest.raises(hinge.ArgumentError, match="the direction of a derivative takes joint vec"):

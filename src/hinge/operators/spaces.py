@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 
-__all__ = ["ANY", "Space", "direct_sum"]
+__all__ = ["ANY", "Space", "common_lead", "direct_sum"]
 
 # one block per body (or frame) of a vector, or of a matrix of columns; a tuple for a direct sum
 Value = Any
@@ -121,5 +121,14 @@ def _concatenated(pieces: list[np.ndarray], axis: int) -> np.ndarray:
     """Vectors after each other along the axis; rows may have leading shapes that broadcast."""
     if axis == -2:
         return np.concatenate(pieces, axis=max(-2, -pieces[0].ndim))
-    lead = np.broadcast_shapes(*(x.shape[:-1] for x in pieces))
+    lead = common_lead("a direct sum", [x.shape[:-1] for x in pieces])
     return np.concatenate([np.broadcast_to(x, lead + x.shape[-1:]) for x in pieces], axis=-1)
+
+
+def common_lead(what: str, leads: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The leading shape that all broadcast to."""
+    try:
+        return np.broadcast_shapes(*leads)
+    except ValueError:
+        told = ", ".join(map(str, leads))
+        raise ArgumentError(f"{what}: leading shapes do not broadcast: {told}") from None
