@@ -20,7 +20,7 @@ from hinge.operators import (
 )
 from mechanisms import EPS, ROBOTS, assert_close, random_state
 
-SOME = ["arm", "space_arm", "empty"]
+SOME = ["cartpole", "space_arm", "empty"]
 
 
 def configurations(robot, *lead):
@@ -103,6 +103,11 @@ def test_batches(name):
     f = compiled.motion_forces(qd, np.ones((len(robot.body_names), 6)))
     assert_close(f, slow.motion_forces(qd, np.ones((len(robot.body_names), 6))), 1e3 * EPS)
     assert f.shape == (2, 3, compiled.body.dim)
+    A = compiled.mass.inv @ block([[compiled.I, -compiled.H @ compiled.phi]])
+    given = compiled.motion_forces(qd)
+    tau = rng.normal(size=robot.nv)
+    if robot.nv:
+        assert_close(A @ (tau, given), robot.forward_dynamics(q, qd, tau), 1e5 * EPS)
 
 
 def test_symbols_are_made_once():
