@@ -11,7 +11,7 @@ from scipy.linalg import block_diag
 import hinge
 from hinge.algebra.rotation import from_rpy
 from hinge.algebra.spatial import cross_force
-from hinge.operators import derivative
+from hinge.operators import Operators, derivative
 from mechanisms import EPS, JOINTS, ROBOTS, assert_close, random_state
 
 __all__ = ["CONSTANT", "TREES", "biggest", "crosses", "force_cross", "moving", "near"]
@@ -57,7 +57,7 @@ def moving(name, seed=0):
     """Operators of a robot, its velocities v, vJ, v⁺, momenta h, and D^½ ≡ L and its rate."""
     robot = TREES[name]
     s = random_state(robot, seed)
-    o = robot.operators(s.q)
+    o = Operators(robot.mechanism, s.q)
     c = SimpleNamespace(robot=robot, alg=robot.alg, o=o, s=s, q=s.q, qd=s.qd, tau=s.qdd)
     c.vJ = o.H.T @ s.qd
     c.v = o.phi.T @ c.vJ

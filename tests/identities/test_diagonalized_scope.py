@@ -17,7 +17,7 @@ import hinge
 from hinge.algebra.rotation import from_rpy
 from hinge.algebra.spatial import congruence, cross_force
 from hinge.algorithms.diagonalized.factor import riccati
-from hinge.operators import derivative
+from hinge.operators import Operators, derivative
 from mechanisms import EPS, JOINTS, random_state
 
 HINGES = ("revolute", "prismatic", "helical")
@@ -87,7 +87,7 @@ def errors_of_algorithm_7_1(kind, armature):
     """Of C, as printed with L̇ = ½ Ḋ L⁻*, and with the rate of the root put right."""
     robot = chain(kind, armature)
     s, mech = random_state(robot, 0), robot.mechanism
-    o = robot.operators(s.q)
+    o = Operators(robot.mechanism, s.q)
     H, phi, qd, P, G = o.H_blocks, o.phi_blocks, mech.rates(s.qd), o.P.values, o.G.values
     V = [np.zeros(6), *o.body.split(o.phi.T @ (o.H.T @ s.qd))[1:]]
     y = [np.zeros(6)] * len(V)

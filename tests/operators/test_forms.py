@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge.operators import coriolis, decompose, derivative, linearized, simplify, split
+from hinge.operators import (
+    Operators,
+    coriolis,
+    decompose,
+    derivative,
+    linearized,
+    simplify,
+    split,
+)
 from mechanisms import EPS, ROBOTS, assert_close, random_state
 
 NAMES = [name for name, robot in ROBOTS.items() if not robot.mechanism.has_followers]
@@ -16,7 +24,7 @@ def moving(name):
     flags = np.random.default_rng(0).random(robot.nv) < 0.5
     flags[:1], flags[-1:] = True, False
     state = random_state(robot, 0)
-    return robot, robot.operators(state.q, flags), state, flags
+    return robot, Operators(robot.mechanism, state.q, flags), state, flags
 
 
 @pytest.mark.parametrize("load", ["body", "world", "dead"])

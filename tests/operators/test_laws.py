@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge.operators import LAWS, block, decompose, derivative, explain, simplify
+from hinge.operators import LAWS, Operators, block, decompose, derivative, explain, simplify
 from hinge.operators.laws import laws_of
 from mechanisms import EPS, ROBOTS, assert_close, random_state
 
@@ -19,7 +19,7 @@ def sets(name):
     robot = ROBOTS[name]
     flags = np.random.default_rng(0).random(robot.nv) < 0.5
     flags[:1], flags[-1:] = True, False
-    o = robot.operators(random_state(robot, 0).q, flags)
+    o = Operators(robot.mechanism, random_state(robot, 0).q, flags)
     return o.free, o.passive
 
 
@@ -162,8 +162,8 @@ def test_derivatives_by_complex_step(name):
     h = 1e-30
     nearby = robot.alg.integrate(state.q, 1j * h * state.qd)
     here, there = (
-        robot.operators(state.q, flags),
-        hinge.operators.Operators(robot.mechanism, nearby, flags),
+        Operators(robot.mechanism, state.q, flags),
+        Operators(robot.mechanism, nearby, flags),
     )
     for symbol in made:
         A, B = getattr(here, symbol), getattr(there, symbol)

@@ -13,7 +13,7 @@ import hinge
 from diagonal_cases import TREES
 from hinge import zoo
 from hinge.algebra.spatial import ForceTransfer, cross_force
-from hinge.operators import simplify, split
+from hinge.operators import Operators, simplify, split
 from mechanisms import EPS, along, assert_close, complex_step, random_state
 
 NAMES = [name for name, robot in TREES.items() if robot.nv > 1]
@@ -30,7 +30,7 @@ class Case:
         a = rng.random(self.robot.nv) < 0.5
         a[:1], a[-1:] = True, False
         self.a, self.p = a, ~a
-        self.o = self.robot.operators(self.s.q, a)
+        self.o = Operators(self.robot.mechanism, self.s.q, a)
         self.u, self.rotors = split(self.o), self.o.passive.has_armature
         M = self.alg.mass_matrix(self.s.q)
         self.M_aa, self.M_pp = M[np.ix_(a, a)], M[np.ix_(~a, ~a)]

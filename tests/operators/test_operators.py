@@ -34,7 +34,7 @@ def at(name, seed=0):
     """The operators of a robot at a random state, split in two, and the state."""
     robot = ROBOTS[name]
     state = random_state(robot, seed)
-    return robot.operators(state.q, half(robot)), state
+    return Operators(robot.mechanism, state.q, half(robot)), state
 
 
 def blocks(parts):
@@ -172,7 +172,7 @@ def test_sums_join_and_cancel():
     assert o.phi + o.phi == 2 * o.phi
     assert (o.phi - o.phi).dense().any() == np.False_
     assert o.phi @ o.I == o.phi and o.I @ o.phi == o.phi
-    assert o.phi == o.phi.T.T and o.M.T is o.M and o.mass == o.mass.T
+    assert o.phi == o.phi.T.T and o.M.T == o.M and o.mass == o.mass.T
     assert -1 * (-o.H) == o.H and (3 * o.H) / 3 == o.H
     assert (o.I - o.K @ o.H).T.T == o.I - o.K @ o.H
     assert ((o.phi - o.phi) @ o.K).T.shape == (o.joint.dim, o.body.dim)

@@ -1,12 +1,13 @@
 """Spatial operators: expressions that are formulas and O(N) algorithms at once."""
 
+from .block import block
 from .decompose import decompose
 from .derivative import derivative
 from .diagonal import coriolis
-from .expr import Operator, block
 from .laws import LAWS, Law
 from .library import Operators
 from .linear_models import LinearOperators, linearized
+from .operator import Operator
 from .show import describe, latex
 from .simplify import explain, simplify
 from .split import SplitOperators, split

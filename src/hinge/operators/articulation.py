@@ -10,18 +10,15 @@ Riccati sweep, run when the first of them meets a vector:
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..algebra.small import mirror_lower, solve_spd, upper_root
 from ..algorithms.articulated import Riccati, riccati
-from .expr import Identity, Operator, Zero
-from .leaves import Blocks, Chain, Local, Named
-
-if TYPE_CHECKING:
-    from .library import Operators
-    from .simplify import Reduction
+from .expr import Identity, Zero
+from .leaves import Chain, Local, Named
+from .operator import Operator
 
 __all__ = ["Articulation"]
 
@@ -37,53 +34,61 @@ class Solved:
 
 
 class Articulation:
-    """The operators of the joints that H belongs to, J being their armature."""
+    """The operators of the joints that H belongs to, J being their armature, as symbols."""
 
     def __init__(
-        self, o: Operators, H: Local, J: Operator, armature: list[np.ndarray], suffix: str = ""
+        self, home: Any, H: Local, J: Operator, armature: list[np.ndarray], suffix: str = ""
     ) -> None:
-        self._o, self.H, self.J, self._armature, self._suffix = o, H, J, armature, suffix
-        self.E_phi, self.phi, self.M = o.E_phi, o.phi, o.M
+        self.home, self.H, self.J, self._armature, self._suffix = home, H, J, armature, suffix
+        self.E_phi, self.phi, self.M = home.E_phi, home.phi, home.M
 
     def _names(self, name: str, tex: str) -> dict[str, Any]:
         sub = self._suffix[1:]
         under = f"_{{{sub}}}" if sub else ""
-        return {"at": self._o, "name": f"{name}{self._suffix}", "tex": f"{tex}{under}"}
+        return {"home": self.home, "name": f"{name}{self._suffix}", "tex": f"{tex}{under}"}
 
-    @cached_property
-    def riccati(self) -> Riccati:
-        """P, D and G of every body, by one sweep inward."""
-        return riccati(self._o.mechanism, self.H.values, self._o.phi_blocks, self._armature)
+    def _riccati(self, at: Any) -> Riccati:
+        """P, D and G of every body at a configuration, by one sweep inward."""
+        given = at.mechanism, at.blocks(self.H), at.phi_blocks, self._armature
+        return at.once(("riccati", self._suffix), lambda: riccati(*given))
 
     @cached_property
     def P(self) -> Local:
         """Articulated-body inertias, body → body."""
-        b = self._o.body
-        blocks = Blocks(lambda: self.riccati.P)
-        return Local(b, b, **self._names("P", "P"), blocks=blocks, symmetric=True)
+        b, names = self.home.body, self._names("P", "P")
+        return Local(b, b, **names, make=lambda at: self._riccati(at).P, symmetric=True)
 
     @cached_property
     def D(self) -> Local:
         """H P H* + J, joint → joint; its inverse is known."""
-        j = self.H.out
-        blocks = Blocks(lambda: _square(self.riccati.D), lambda: _solved(self.riccati.D))
-        return Local(j, j, **self._names("D", "D"), blocks=blocks, symmetric=True)
+        return Local(
+            self.H.out,
+            self.H.out,
+            **self._names("D", "D"),
+            make=lambda at: _square(self._riccati(at).D),
+            invert=lambda at: [Solved(D) for D in _square(self._riccati(at).D)],
+            symmetric=True,
+        )
 
     @cached_property
     def D_root(self) -> Local:
         """L with D = L L*, upper triangular blocks, joint → joint; its inverse is known."""
-        j = self.H.out
-        roots = Blocks(
-            lambda: [upper_root(D)[0] for D in self.D.values],
-            lambda: [upper_root(D)[1] for D in self.D.values],
+        return Local(
+            self.H.out,
+            self.H.out,
+            **self._names("D_root", r"D^{1/2}"),
+            make=lambda at: [upper_root(D)[0] for D in at.blocks(self.D)],
+            invert=lambda at: [upper_root(D)[1] for D in at.blocks(self.D)],
         )
-        return Local(j, j, **self._names("D_root", r"D^{1/2}"), blocks=roots)
 
     @cached_property
     def G(self) -> Local:
         """P H* D⁻¹, the gain, joint → body."""
-        blocks = Blocks(lambda: [np.zeros((6, 0)), *self.riccati.G[1:]])
-        return Local(self._o.body, self.H.out, **self._names("G", "G"), blocks=blocks)
+        names = self._names("G", "G")
+        return Local(self.home.body, self.H.out, **names, make=self._gains)
+
+    def _gains(self, at: Any) -> list[Any]:
+        return [np.zeros((6, 0)), *self._riccati(at).G[1:]]
 
     def _named(self, name: str, tex: str, definition: Operator, symmetric: bool = False) -> Named:
         d = definition
@@ -107,7 +112,7 @@ class Articulation:
     @cached_property
     def psi(self) -> Chain:
         """(I − ℰ_ψ)⁻¹, body → body."""
-        b, names = self._o.body, self._names("psi", r"\psi")
+        b, names = self.home.body, self._names("psi", r"\psi")
         return Chain(b, b, **names, hop=self.E_phi, once=self.E_psi, gain=(self.G, self.H))
 
     @cached_property
@@ -119,17 +124,16 @@ class Articulation:
     @cached_property
     def Upsilon(self) -> Local:
         """The block diagonal of Ω, body → body, by one sweep outward."""
-        b = self._o.body
-        names = self._names("Upsilon", r"\Upsilon")
-        return Local(b, b, **names, blocks=Blocks(self._Upsilon), symmetric=True)
+        b, names = self.home.body, self._names("Upsilon", r"\Upsilon")
+        return Local(b, b, **names, make=self._Upsilon, symmetric=True)
 
-    def _Upsilon(self) -> list[Any]:
-        o, G = self._o, self.G.values
-        Y = [H.T @ (D @ H) for H, D in zip(self.H.values, self.D.blocks.inverse, strict=True)]
-        for p, k in o.mechanism.outward():
+    def _Upsilon(self, at: Any) -> list[Any]:
+        H, G, D_inv = (at.blocks(leaf) for leaf in (self.H, self.G, self.D.inv))
+        Y = [h.T @ (d @ h) for h, d in zip(H, D_inv, strict=True)]
+        for p, k in at.mechanism.outward():
             if p:
-                hop = o.phi_blocks[k].T
-                through = np.eye(6) - self.H.values[k].T @ G[k].T
+                hop = at.phi_blocks[k].T
+                through = np.eye(6) - H[k].T @ G[k].T
                 carried = through @ (hop @ (hop @ Y[p]).T) @ through.T
                 Y[k] = Y[k] + mirror_lower(carried)
         return Y
@@ -154,13 +158,6 @@ class Articulation:
         """m = [I + HφK] D^½, joint → joint, with m m* the mass operator."""
         return self.factor @ self.D_root
 
-    @cached_property
-    def reductions(self) -> list[Reduction]:
-        """The laws of these joints, for `simplify`."""
-        from .simplify import reductions
-
-        return reductions(self)
-
     @property
     def has_armature(self) -> bool:
         """Whether a joint of the set has armature: some identities then change."""
@@ -169,7 +166,3 @@ class Articulation:
 
 def _square(D: list[Any]) -> list[Any]:
     return [np.zeros((0, 0)), *D[1:]]
-
-
-def _solved(D: list[Any]) -> list[Any]:
-    return [Solved(block) for block in _square(D)]

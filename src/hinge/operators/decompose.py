@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from .expr import Identity, Operator, Product, product
-from .leaves import Blocks, Chain, Local
-from .plan import apply
+from .expr import Identity, Product, product
+from .leaves import Chain, Local
+from .operator import Operator
+from .plan import evaluate
 
 __all__ = ["decompose", "local_blocks"]
 
@@ -30,6 +31,10 @@ def decompose(A: Operator) -> Operator:
 
     Also chain* @ X @ chain, and chain* @ X @ φ* (A.4, A.5).
     """
+    return _decomposed(A.symbol).bind(A.at)
+
+
+def _decomposed(A: Operator) -> Operator:
     factors = A.factors if isinstance(A, Product) else (A,)
     left, right, inner = factors[0], factors[-1], factors[1:-1]
     if (
@@ -48,7 +53,7 @@ def decompose(A: Operator) -> Operator:
     if right.adjoint and left.adjoint:
         return left @ (X - S) + S @ right
     parts = (left - Identity()) @ S + S + S @ (right - Identity())
-    serial = all(b.parent == k - 1 for k, b in enumerate(A.at.mechanism.bodies))
+    serial = all(b.parent == k - 1 for k, b in enumerate(A.home.mechanism.bodies))
     if not left.adjoint or serial:
         return parts
     across = left.once.T @ S @ right.once - S + X
@@ -57,50 +62,55 @@ def decompose(A: Operator) -> Operator:
 
 def _local(A: Operator, X: Operator, left: Chain, right: Chain) -> Local:
     sweep = _inward if not left.adjoint else _along if right.adjoint else _outward
-    symmetric = right == left.T and X.T == X
-    name = f"{'R' if left.gain is right.gain is None else 'S'}[{X}]"
-    blocks = Blocks(lambda: sweep(X, left, right))
-    tex = rf"S_{{{left.tex}{right.tex}}}"
-    return Local(A.out, A.into, A.at, name=name, tex=tex, blocks=blocks, symmetric=symmetric)
+    return Local(
+        A.out,
+        A.into,
+        A.home,
+        name=f"{'R' if left.gain is right.gain is None else 'S'}[{X}]",
+        tex=rf"S_{{{left.tex}{right.tex}}}",
+        make=sweep,
+        needs=(X, left, right),
+        symmetric=right == left.T and X.T == X,
+    )
 
 
-def local_blocks(X: Operator) -> list[Any]:
+def local_blocks(at: Any, X: Operator) -> list[Any]:
     """The blocks of an operator made of block-diagonal ones, from one application."""
     sizes = X.into.sizes
     widest = max(sizes)
-    y = apply(X, np.concatenate([np.eye(n, widest) for n in sizes]))
+    y = evaluate(X, at, np.concatenate([np.eye(n, widest) for n in sizes]))
     return [block[:, :n] for block, n in zip(X.out.split(y), sizes, strict=True)]
 
 
-def _passing(chain: Chain, k: int) -> np.ndarray:
+def _passing(at: Any, chain: Chain, k: int) -> np.ndarray:
     """φ(p,k), or φ(p,k) τ̄(k), as a matrix."""
-    phi = chain.at.phi_blocks[k]
+    phi = at.phi_blocks[k]
     if chain.gain is None:
         return phi @ np.eye(6)
-    G, H = chain.gain
-    return phi @ (np.eye(6) - G.values[k] @ H.values[k])
+    G, H = (at.blocks(leaf)[k] for leaf in chain.gain)
+    return phi @ (np.eye(6) - G @ H)
 
 
-def _inward(X: Operator, left: Chain, right: Chain) -> list[Any]:
-    S = local_blocks(X)
-    for p, k in X.at.mechanism.inward():
+def _inward(at: Any, X: Operator, left: Chain, right: Chain) -> list[Any]:
+    S = local_blocks(at, X)
+    for p, k in at.mechanism.inward():
         if p:
-            S[p] = S[p] + _passing(left, k) @ S[k] @ _passing(right, k).T
+            S[p] = S[p] + _passing(at, left, k) @ S[k] @ _passing(at, right, k).T
     return S
 
 
-def _outward(X: Operator, left: Chain, right: Chain) -> list[Any]:
-    S = local_blocks(X)
-    for p, k in X.at.mechanism.outward():
+def _outward(at: Any, X: Operator, left: Chain, right: Chain) -> list[Any]:
+    S = local_blocks(at, X)
+    for p, k in at.mechanism.outward():
         if p:
-            S[k] = S[k] + _passing(left, k).T @ S[p] @ _passing(right, k)
+            S[k] = S[k] + _passing(at, left, k).T @ S[p] @ _passing(at, right, k)
     return S
 
 
-def _along(X: Operator, left: Chain, right: Chain) -> list[Any]:
-    S = local_blocks(X)
-    for p, k in X.at.mechanism.outward():
+def _along(at: Any, X: Operator, left: Chain, right: Chain) -> list[Any]:
+    S = local_blocks(at, X)
+    for p, k in at.mechanism.outward():
         if p:
-            back = X.at.phi_blocks[k].pose.inv.transfer @ np.eye(6)
-            S[k] = S[k] + _passing(left, k).T @ S[p] @ back.T
+            back = at.phi_blocks[k].pose.inv.transfer @ np.eye(6)
+            S[k] = S[k] + _passing(at, left, k).T @ S[p] @ back.T
     return S

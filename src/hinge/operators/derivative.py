@@ -14,7 +14,6 @@ one joint): q moves along it as `integrate` does.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,11 @@ from ..algebra.small import half_upper, mirror_lower
 from ..algebra.spatial import congruence, cross_force
 from ..errors import ArgumentError
 from .articulation import Articulation
+from .block import Block, block
 from .decompose import local_blocks
-from .expr import Adjoint, Block, Identity, Operator, Product, Sum, Zero, block, product, total
-from .leaves import Blocks, Chain, Hop, Local, Named, Pick
+from .expr import Adjoint, Identity, Product, Sum, Zero, product, total
+from .leaves import Chain, Data, Hop, Local, Named, Pick
+from .operator import Operator
 
 __all__ = ["Along", "derivative"]
 
@@ -36,18 +37,17 @@ def derivative(A: Operator, direction: Any) -> Operator:
     `derivative(o.phi, qd)` is the time derivative of φ at velocity qd; `derivative(o.D,
     np.eye(nv)[i])` the sensitivity of D to degree of freedom i.
     """
-    if A.at is None:
+    if A.home is None:
         return Zero(A.out, A.into)
-    rates = A.at.joint.vector("the direction of a derivative", direction)
-    return Along(A.at, rates)(A)
+    rates = A.at.rates("the direction of a derivative", direction)
+    return Along(A.home, rates)(A.symbol).bind(A.at)
 
 
 class Along:
-    """Derivatives along one direction; blocks are worked out once."""
+    """Derivatives of symbols along one direction."""
 
-    def __init__(self, o: Any, direction: np.ndarray) -> None:
-        self.o, self.direction = o, direction
-        self._rates: dict[str, Local] = {}
+    def __init__(self, home: Any, direction: Data) -> None:
+        self.home, self.direction = home, direction
 
     def __call__(self, A: Operator) -> Operator:
         match A:
@@ -68,7 +68,7 @@ class Along:
                 return A @ self.turning
             case Chain():
                 return A @ self(A.once) @ A
-            case Local(inverted=True):
+            case Local(inverse=True):
                 return -(A @ self(A.inv) @ A)
             case Local():
                 return self.local(A)
@@ -86,8 +86,8 @@ class Along:
 
     def local(self, A: Local) -> Operator:
         """Block-diagonal leaves, by what they are."""
-        o = self.o
-        for s in (o.free, *((o.passive,) if o.is_split else ())):
+        home = self.home
+        for s in home.sets:
             if A == s.P:
                 return self.dP(s)
             if A == s.D:
@@ -100,67 +100,69 @@ class Along:
                 return inner @ s.D.inv
         if A.constant:
             return Zero(A.out, A.into)
-        if A in (o.H, *((o.H_a, o.H_p) if o.is_split else ())):
+        if A in (home.H, *((home.H_a, home.H_p) if home.is_split else ())):
             return self.dH(A)
         raise ArgumentError(f"no rule differentiates {A}")
 
-    def _local(self, like: Local, name: str, tex: str, blocks: Blocks, **kind: bool) -> Local:
-        if name not in self._rates:
-            made = Local(like.out, like.into, self.o, name=name, tex=tex, blocks=blocks, **kind)
-            self._rates[name] = made
-        return self._rates[name]
+    def _local(self, like: Local, name: str, tex: str, make: Any, **kind: Any) -> Local:
+        spaces, needs = (like.out, like.into), (self.direction,)
+        return Local(*spaces, self.home, name=name, tex=tex, make=make, needs=needs, **kind)
 
-    @cached_property
+    @property
     def turning(self) -> Local:
         """[vJ×*], the force cross operator of the velocity across each joint."""
-        return self._local(self.o.M, "VJ_cross", r"[v_J\times^*]", Blocks(lambda: self.crosses))
-
-    @cached_property
-    def crosses(self) -> list[np.ndarray]:
-        """vJ×* as (6, 6) matrices."""
-        rates = self.o.mechanism.rates(self.direction)
-        velocities = [H.T @ r for H, r in zip(self.o.H_blocks, rates, strict=True)]
-        return [np.column_stack([cross_force(V, e) for e in np.eye(6)]) for V in velocities]
+        return self._local(self.home.M, "VJ_cross", r"[v_J\times^*]", _crosses)
 
     def dH(self, A: Local) -> Operator:
         """The rate of H, or of rows of it; zero if no joint's axes move in its body."""
-        o = self.o
-        full = o.mechanism.H_rate(o.q, self.direction)
-        if all(block.dtype != object and not block.any() for block in full):
+        if not self.home.bends:
             return Zero(A.out, A.into)
-        picked = o.rows(A)
-        rows = Blocks(lambda: [block[p] for block, p in zip(full, picked, strict=True)])
+        picked = self.home.rows(A)
+
+        def rows(at: Any, direction: Data) -> list[np.ndarray]:
+            full = at.mechanism.H_rate(at.q, direction.value)
+            return [block[p] for block, p in zip(full, picked, strict=True)]
+
         return self._local(A, f"d{A.name}", rf"\dot {A.tex}", rows)
 
     def dD_root(self, s: Articulation) -> Local:
         """The rate of the root, L Φ(L⁻¹ dD L⁻*)."""
-        rate = self(s.D)
 
-        def blocks() -> list[np.ndarray]:
+        def blocks(at: Any, direction: Data) -> list[np.ndarray]:
+            rate = Along(s.home, direction)(s.D)
             inner = s.D_root.inv @ rate @ s.D_root.inv.T
-            roots = zip(s.D_root.values, local_blocks(inner), strict=True)
+            roots = zip(at.blocks(s.D_root), local_blocks(at, inner), strict=True)
             return [L @ half_upper(A) for L, A in roots]
 
-        return self._local(
-            s.D_root, f"d{s.D_root.name}", rf"\dot {{{s.D_root.tex}}}", Blocks(blocks)
-        )
+        return self._local(s.D_root, f"d{s.D_root.name}", rf"\dot {{{s.D_root.tex}}}", blocks)
 
     def dP(self, s: Articulation) -> Local:
         """The rate of the articulated inertias."""
-        return self._local(
-            s.P, f"d{s.P.name}", rf"\dot {s.P.tex}", Blocks(lambda: self._dP(s)), symmetric=True
-        )
 
-    def _dP(self, s: Articulation) -> list[np.ndarray]:
-        mech, phi = self.o.mechanism, self.o.phi_blocks
-        H, P, G = s.H.values, s.P.values, s.G.values
-        dH = self(s.H)
-        dP = [np.zeros((6, 6)) for _ in mech.bodies]
-        for p, k in mech.inward():
-            through = np.eye(6) - G[k] @ H[k]
-            carried = self.crosses[k] @ through @ P[k]
-            if isinstance(dH, Local):
-                carried = carried - through @ P[k] @ dH.values[k].T @ G[k].T
-            rate = through @ dP[k] @ through.T + carried + carried.T
-            dP[p] = dP[p] + congruence(mirror_lower(rate), phi[k])
-        return dP
+        def blocks(at: Any, direction: Data) -> list[np.ndarray]:
+            return _dP(at, s, direction)
+
+        return self._local(s.P, f"d{s.P.name}", rf"\dot {s.P.tex}", blocks, symmetric=True)
+
+
+def _crosses(at: Any, direction: Data) -> list[np.ndarray]:
+    """vJ×* as (6, 6) matrices."""
+    rates = at.mechanism.rates(direction.value)
+    velocities = [H.T @ r for H, r in zip(at.H_blocks, rates, strict=True)]
+    return [np.column_stack([cross_force(V, e) for e in np.eye(6)]) for V in velocities]
+
+
+def _dP(at: Any, s: Articulation, direction: Data) -> list[np.ndarray]:
+    mech, along = at.mechanism, Along(s.home, direction)
+    H, P, G, turning = (at.blocks(leaf) for leaf in (s.H, s.P, s.G, along.turning))
+    dH = along(s.H)
+    bent = at.blocks(dH) if isinstance(dH, Local) else None
+    dP = [np.zeros((6, 6)) for _ in mech.bodies]
+    for p, k in mech.inward():
+        through = np.eye(6) - G[k] @ H[k]
+        carried = turning[k] @ through @ P[k]
+        if bent is not None:
+            carried = carried - through @ P[k] @ bent[k].T @ G[k].T
+        rate = through @ dP[k] @ through.T + carried + carried.T
+        dP[p] = dP[p] + congruence(mirror_lower(rate), at.phi_blocks[k])
+    return dP

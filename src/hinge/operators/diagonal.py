@@ -17,39 +17,41 @@ import numpy as np
 from ..algebra.spatial import cross_force
 from ..errors import ArgumentError
 from .derivative import Along
-from .expr import Operator, Zero
-from .leaves import Blocks, Local
+from .leaves import Data, Local
 from .library import Operators
+from .operator import Operator
 
 __all__ = ["coriolis"]
 
 
 def coriolis(o: Operators, nu: Any) -> Operator:
     """A(q, ν), joint → joint and skew, with A ν the Coriolis term C of ν̇ + C = ε."""
-    rates = o.mass_factor.inv.T @ o.joint.vector("coriolis", nu)
-    along = Along(o, rates)
-    if not isinstance(along(o.H), Zero):
+    rates = o.mass_factor.inv.T @ o.rates("coriolis", nu).value
+    along = Along(o.home, o.rates("coriolis", rates))
+    if o.home.bends:
         raise ArgumentError(
             f"coriolis of {o.mechanism.name!r}: a joint's axes move in its body (a universal "
             f"joint), where C is not this skew operator times ν; use robot.diagonal_coriolis"
         )
     velocity = (o.phi.T @ o.H.T) @ rates
-    turn = _crosses(o, velocity) @ o.M
+    turn = _turning(o, velocity) @ o.M
     P_plus = o.tau_bar @ o.P
     inner = turn - turn.T - o.E_phi @ along.turning @ P_plus @ o.E_phi.T
     L_inv = o.D_root.inv
     motion = o.H.T @ L_inv.T
-    skew = o.H @ o.psi @ (along.dP(o.free) @ motion + inner @ o.psi.T @ motion)
-    return L_inv @ skew - along(o.D_root).T @ L_inv.T
+    skew = o.H @ o.psi @ (along.dP(o.home.free) @ motion + inner @ o.psi.T @ motion)
+    return L_inv @ skew - along(o.home.free.D_root).T @ L_inv.T
 
 
-def _crosses(o: Operators, velocity: np.ndarray) -> Local:
+def _turning(o: Operators, velocity: np.ndarray) -> Local:
     """[v×*], the force cross operator of the velocity of each body."""
-    blocks = Blocks(
-        lambda: [
-            np.column_stack([cross_force(V, e) for e in np.eye(6)]) if len(V) else np.zeros((0, 0))
-            for V in o.body.split(velocity)
-        ]
-    )
-    b = o.body
-    return Local(b, b, o, name="V_cross", tex=r"[v\times^*]", blocks=blocks)
+    b, needs = o.body, (Data(velocity, (o.body.dim,)),)
+    symbol = Local(b, b, o.home, name="V_cross", tex=r"[v\times^*]", make=_crosses, needs=needs)
+    return symbol.bind(o)
+
+
+def _crosses(at: Any, velocity: Data) -> list[np.ndarray]:
+    return [
+        np.column_stack([cross_force(V, e) for e in np.eye(6)]) if len(V) else np.zeros((0, 0))
+        for V in at.body.split(velocity.value)
+    ]

@@ -1,155 +1,181 @@
 """Operator expressions: sums and products in named spaces, in normal form as they are made.
 
 Products and sums flatten, identities drop out, equal terms of a sum join, adjoints move to the
-leaves of a product.  An expression is immutable and compared by what it is made of; it is worked
-out only when it meets a vector (`plan.py`), inverted by rules (`inverse.py`), shown by `show.py`.
+leaves of a product.  An expression is immutable and compared by what it is made of.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..errors import ArgumentError
-from .spaces import ANY, Space, direct_sum
+from .numbers import is_plain, same_number, signed_sum
+from .operator import Bound, Operator
+from .spaces import ANY, Space
 
 __all__ = [
     "Adjoint",
-    "Block",
     "Identity",
-    "Operator",
     "Product",
     "Sum",
+    "Symbol",
     "Zero",
-    "block",
+    "home_of",
     "product",
-    "same_number",
     "total",
 ]
 
 
 @dataclass(frozen=True, repr=False)
-class Operator(ABC):
-    """A linear map between named spaces that knows how to be applied, transposed and inverted.
-
-    out, into: the spaces of its results and of its arguments; at: the configuration it belongs to,
-    None for identities and zeros.
-    """
+class Symbol(Operator):
+    """An expression without a configuration; home: the symbols of the mechanism it is made of."""
 
     out: Space
     into: Space
-    at: Any
-
-    __array_ufunc__ = None
-
-    @property
-    @abstractmethod
-    def T(self) -> Operator:
-        """The adjoint."""
+    home: Any
+    memo: dict[Any, Any] = field(default_factory=dict, init=False, compare=False, kw_only=True)
+    at = None
 
     @property
-    def inv(self) -> Operator:
-        """The inverse, by a rule; an error where none applies."""
-        from .inverse import inverse
-
-        return inverse(self)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """That of the dense matrix."""
-        return self.out.dim, self.into.dim
-
-    def dense(self) -> np.ndarray:
-        """The matrix, by the cheapest route."""
-        from .plan import dense
-
-        return dense(self)
-
-    def __matmul__(self, other: Any) -> Any:
-        if isinstance(other, Operator):
-            return product([self, other])
-        from .plan import apply
-
-        return apply(self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        x = np.asarray(other)
-        return self.T @ x if x.ndim == 1 else np.swapaxes(self.T @ np.swapaxes(x, -1, -2), -1, -2)
-
-    def __add__(self, other: Any) -> Any:
-        return total([(1, self), (1, other)]) if isinstance(other, Operator) else NotImplemented
-
-    def __sub__(self, other: Any) -> Any:
-        return total([(1, self), (-1, other)]) if isinstance(other, Operator) else NotImplemented
-
-    def __neg__(self) -> Operator:
-        return total([(-1, self)])
-
-    def __mul__(self, factor: Any) -> Operator:
-        if isinstance(factor, (Operator, str)) or np.ndim(factor):
-            raise ArgumentError(
-                f"({self}) * {type(factor).__name__}: * scales by a number; compose with @"
-            )
-        return total([(factor, self)])
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, factor: Any) -> Operator:
-        return self * (1 / factor)
-
-    def __repr__(self) -> str:
-        from .show import text
-
-        return text(self)
-
-    def _repr_latex_(self) -> str:
-        from .show import latex
-
-        return f"${latex(self)}$"
-
-
-class Identity(Operator):
-    """I, of any space until it stands beside an operator that has one."""
-
-    def __init__(self, space: Space = ANY) -> None:
-        Operator.__init__(self, space, space, None)
-
-    @property
-    def T(self) -> Operator:
+    def symbol(self) -> Any:
         """Itself."""
         return self
 
+    @property
+    def lasting(self) -> bool:
+        """Whether it is made of symbols and plain numbers alone, so that it may be met again."""
+        return True
 
-class Zero(Operator):
+    def bind(self, at: Any) -> Any:
+        """The operator at a configuration; identities and zeros are the same everywhere."""
+        return self if at is None or self.home is None else Bound(self, at)
+
+    @abstractmethod
+    def turned(self) -> Operator:
+        """The adjoint, not looked up."""
+
+    def inverted(self) -> Operator:
+        """The inverse that its structure gives."""
+        raise ArgumentError(
+            f"no rule inverts {self}; rules are known for block-diagonal D, M and J, chains "
+            f"(φ, ψ), the factors I + HφK and I − HψK, the mass operator, and products of these; "
+            f"if a matrix is what you want, invert (…).dense()"
+        )
+
+    def joined(self, sign: str, other: Operator) -> Operator:
+        """The product, the sum or the difference, not looked up."""
+        if sign == "@":
+            return product([self, other])
+        return total([(1, self), (1 if sign == "+" else -1, other)])
+
+    def scaled(self, factor: Any) -> Operator:
+        """A multiple."""
+        return total([(factor, self)])
+
+    def on(self, x: Any) -> np.ndarray:
+        """Identities and zeros on a vector (n,) or on columns (…, n, k)."""
+        self._refuse_without_place()
+        return self._everywhere(
+            np.asarray(x) if self.into == ANY else self.into.check(f"{self}", x)
+        )
+
+    def apply(self, x: Any) -> np.ndarray:
+        """Identities and zeros on vectors (…, n)."""
+        self._refuse_without_place()
+        x = np.asarray(x) if self.into == ANY else self.into.rows(f"{self}", x)
+        return np.moveaxis(self._everywhere(np.moveaxis(x, -1, 0)), 0, -1)
+
+    def dense(self) -> np.ndarray:
+        """Identities and zeros as matrices."""
+        self._refuse_without_place()
+        if self.into == ANY:
+            raise ArgumentError(f"{self} has no size of its own: add it to another operator")
+        return self._everywhere(np.eye(self.into.dim))
+
+    def _refuse_without_place(self) -> None:
+        if self.home is not None:
+            raise ArgumentError(f"{self} has no configuration: take it from robot.operators(q)")
+
+    def _everywhere(self, x: np.ndarray) -> np.ndarray:
+        """What it makes of columns if it belongs to no mechanism."""
+        return x
+
+    def _latex(self) -> str:
+        return str(self)
+
+
+class Identity(Symbol):
+    """I, of any space until it stands beside an operator that has one."""
+
+    def __init__(self, space: Space = ANY) -> None:
+        Symbol.__init__(self, space, space, None)
+
+    def turned(self) -> Operator:
+        """Itself."""
+        return self
+
+    def inverted(self) -> Operator:
+        """Itself."""
+        return self
+
+    def __repr__(self) -> str:
+        return "I"
+
+
+class Zero(Symbol):
     """The operator that gives zero."""
 
     def __init__(self, out: Space, into: Space) -> None:
-        Operator.__init__(self, out, into, None)
+        Symbol.__init__(self, out, into, None)
 
-    @property
-    def T(self) -> Operator:
+    def turned(self) -> Operator:
         """Zero the other way."""
         return Zero(self.into, self.out)
 
+    def __repr__(self) -> str:
+        return "0"
+
+    def _everywhere(self, x: np.ndarray) -> np.ndarray:
+        lead, columns = (x.shape[:-2], x.shape[-1:]) if x.ndim > 1 else ((), ())
+        return np.zeros((*lead, self.out.dim, *columns))
+
 
 @dataclass(frozen=True, repr=False)
-class Product(Operator):
+class Product(Symbol):
     """Factors, applied from the right."""
 
     factors: tuple[Operator, ...]
 
     @property
-    def T(self) -> Operator:
+    def lasting(self) -> bool:
+        """Whether all factors are."""
+        return all(f.lasting for f in self.factors)
+
+    def turned(self) -> Operator:
         """The adjoints in reverse."""
         return product([f.T for f in reversed(self.factors)])
 
+    def inverted(self) -> Operator:
+        """The inverses in reverse."""
+        if not all(f.out == f.into for f in self.factors):
+            return super().inverted()
+        return product([f.inv for f in reversed(self.factors)])
+
+    def __repr__(self) -> str:
+        return " @ ".join(f"({f})" if isinstance(f, Sum) else str(f) for f in self.factors)
+
+    def _latex(self) -> str:
+        parts = ((f, f._latex()) for f in self.factors)
+        return r"\,".join(rf"\left({s}\right)" if isinstance(f, Sum) else s for f, s in parts)
+
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Sum(Operator):
+class Sum(Symbol):
     """Terms with their coefficients; a single scaled term too."""
 
     terms: tuple[tuple[Any, Operator], ...]
@@ -164,18 +190,36 @@ class Sum(Operator):
         return hash(self.terms)
 
     @property
-    def T(self) -> Operator:
+    def lasting(self) -> bool:
+        """Whether all coefficients are plain numbers, and all terms last."""
+        return all(is_plain(c) and t.lasting for c, t in self.terms)
+
+    def turned(self) -> Operator:
         """The adjoint, kept as one unless it is the sum itself."""
         turned = total([(c, t.T) for c, t in self.terms])
         if len(self.terms) == 1:
             return turned
         mirrored = dict((t, c) for c, t in turned.terms) if isinstance(turned, Sum) else {}
         same = all(t in mirrored and same_number(mirrored[t], c) for c, t in self.terms)
-        return self if same else Adjoint(self.into, self.out, self.at, self)
+        return self if same else Adjoint(self.into, self.out, self.home, self)
+
+    def inverted(self) -> Operator:
+        """Of a single scaled term."""
+        (c, term), *others = self.terms
+        return super().inverted() if others else total([(1 / c, term.inv)])
+
+    def __repr__(self) -> str:
+        return signed_sum([(c, _wrapped(c, t)) for c, t in self.terms], " * ")
+
+    def _latex(self) -> str:
+        return signed_sum([(c, t._latex()) for c, t in self.terms], r"\,")
+
+    def _everywhere(self, x: np.ndarray) -> np.ndarray:
+        return self.terms[0][0] * x
 
 
 @dataclass(frozen=True, repr=False)
-class Adjoint(Operator):
+class Adjoint(Symbol):
     """The adjoint of a sum, kept as it is written."""
 
     of: Sum
@@ -186,21 +230,23 @@ class Adjoint(Operator):
         return total([(c, t.T) for c, t in self.of.terms])
 
     @property
-    def T(self) -> Operator:
+    def lasting(self) -> bool:
+        """Whether the sum is."""
+        return self.of.lasting
+
+    def turned(self) -> Operator:
         """The sum."""
         return self.of
 
+    def inverted(self) -> Operator:
+        """The adjoint of the inverse."""
+        return self.of.inv.T
 
-@dataclass(frozen=True, repr=False)
-class Block(Operator):
-    """Operators in rows and columns, between direct sums of spaces."""
+    def __repr__(self) -> str:
+        return f"({self.of}).T"
 
-    rows: tuple[tuple[Operator, ...], ...]
-
-    @property
-    def T(self) -> Operator:
-        """The adjoints, rows and columns exchanged."""
-        return block([[entry.T for entry in column] for column in zip(*self.rows, strict=True)])
+    def _latex(self) -> str:
+        return f"\\left({self.of._latex()}\\right)^*"
 
 
 def product(factors: Iterable[Operator]) -> Operator:
@@ -212,24 +258,20 @@ def product(factors: Iterable[Operator]) -> Operator:
             scale, factor = scale * factor.terms[0][0], factor.terms[0][1]
         flat.extend(factor.factors if isinstance(factor, Product) else [factor])
     spaced = [f for f in flat if f.out != ANY]
-    _check_composition(spaced)
-    rest = [f for f in spaced if not isinstance(f, Identity)]
-    if any(isinstance(f, Zero) for f in rest):
-        return Zero(rest[0].out, rest[-1].into)
-    if len(rest) > 1:
-        plain: Operator = Product(rest[0].out, rest[-1].into, _place(rest), tuple(rest))
-    else:
-        plain = next(iter([*rest, *spaced, *flat]))
-    return plain if same_number(scale, 1) else total([(scale, plain)])
-
-
-def _check_composition(factors: Sequence[Operator]) -> None:
-    for left, right in zip(factors, factors[1:], strict=False):
+    for left, right in zip(spaced, spaced[1:], strict=False):
         if left.into != right.out:
             raise ArgumentError(
                 f"cannot compose ({left}) @ ({right}): {left} acts on {left.into} vectors, "
                 f"{right} returns {right.out} vectors"
             )
+    rest = [f for f in spaced if not isinstance(f, Identity)]
+    if any(isinstance(f, Zero) for f in rest):
+        return Zero(rest[0].out, rest[-1].into)
+    if len(rest) > 1:
+        plain: Operator = Product(rest[0].out, rest[-1].into, home_of(rest), tuple(rest))
+    else:
+        plain = next(iter([*rest, *spaced, *flat]))
+    return plain if same_number(scale, 1) else total([(scale, plain)])
 
 
 def total(terms: Iterable[tuple[Any, Operator]]) -> Operator:
@@ -248,7 +290,7 @@ def total(terms: Iterable[tuple[Any, Operator]]) -> Operator:
         return Zero(first.out, first.into)
     if len(kept) == 1 and same_number(kept[0][0], 1):
         return kept[0][1]
-    return Sum(first.out, first.into, _place([t for _, t in kept]), tuple(kept))
+    return Sum(first.out, first.into, home_of([t for _, t in kept]), tuple(kept))
 
 
 def _in_one_space(terms: list[tuple[Any, Operator]]) -> list[tuple[Any, Operator]]:
@@ -266,66 +308,11 @@ def _in_one_space(terms: list[tuple[Any, Operator]]) -> list[tuple[Any, Operator
     return full
 
 
-def _place(operators: Sequence[Operator]) -> Any:
-    """The one configuration they belong to."""
-    places = {id(op.at): op.at for op in operators if op.at is not None}
-    if len(places) > 1:
-        raise ArgumentError(
-            f"{' and '.join(str(op) for op in operators)} belong to different configurations; "
-            f"take both from the same robot.operators(q)"
-        )
-    return next(iter(places.values()), None)
+def home_of(operators: Sequence[Operator]) -> Any:
+    """The symbols that they are made of."""
+    return next((op.home for op in operators if op.home is not None), None)
 
 
-def same_number(a: Any, b: Any) -> bool:
-    """Whether two coefficients are equal; traced ones are if they are the same node."""
-    plain = (int, float, complex, np.number)
-    return a is b or (isinstance(a, plain) and isinstance(b, plain) and bool(a == b))
-
-
-def block(rows: Sequence[Sequence[Operator]]) -> Operator:
-    """Operators in rows and columns: `block([[A, B], [C, D]])`, between direct sums of spaces."""
-    given = tuple(tuple(row) for row in rows)
-    if not given or not all(len(row) == len(given[0]) > 0 for row in given):
-        lengths = ", ".join(str(len(row)) for row in given) or "none"
-        raise ArgumentError(
-            f"block needs rows of the same length, at least one operator in each; got rows of "
-            f"length {lengths}"
-        )
-    for i, row in enumerate(given):
-        for j, entry in enumerate(row):
-            if not isinstance(entry, Operator):
-                raise ArgumentError(
-                    f"block: entry ({i}, {j}) is a {type(entry).__name__}, not an operator"
-                )
-    grid = _with_spaces(given)
-    if len(grid) == len(grid[0]) == 1:
-        return grid[0][0]
-    out = direct_sum([row[0].out for row in grid])
-    into = direct_sum([entry.into for entry in grid[0]])
-    return Block(out, into, _place([e for row in grid for e in row]), grid)
-
-
-def _with_spaces(grid: tuple[tuple[Operator, ...], ...]) -> tuple[tuple[Operator, ...], ...]:
-    """The grid, if rows and columns fit; identities take the space of their row or column."""
-    outs = [next((e.out for e in row if e.out != ANY), ANY) for row in grid]
-    intos = [next((e.into for e in c if e.into != ANY), ANY) for c in zip(*grid, strict=True)]
-    rows = []
-    for i, row in enumerate(grid):
-        entries = []
-        for j, entry in enumerate(row):
-            if entry.out == ANY:
-                entry = Identity(outs[i] if outs[i] != ANY else intos[j])
-            wanted = (_known(outs[i], entry.out), _known(intos[j], entry.into))
-            if (entry.out, entry.into) != wanted:
-                raise ArgumentError(
-                    f"block: entry ({i}, {j}), {entry}, takes {entry.into} to {entry.out} vectors; "
-                    f"its row and column need {wanted[1]} to {wanted[0]}"
-                )
-            entries.append(entry)
-        rows.append(tuple(entries))
-    return tuple(rows)
-
-
-def _known(space: Space, otherwise: Space) -> Space:
-    return otherwise if space == ANY else space
+def _wrapped(c: Any, term: Operator) -> str:
+    plain = same_number(c, 1) or same_number(c, -1) or not isinstance(term, Product)
+    return str(term) if plain else f"({term})"

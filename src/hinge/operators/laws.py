@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .articulation import Articulation
-from .expr import Identity, Operator, Zero
+from .expr import Identity, Zero
+from .operator import Operator
 
 __all__ = ["LAWS", "Law", "laws_of"]
 

@@ -2,41 +2,42 @@
 
 A local operator works on each body by itself and rides along with any sweep; a hop or a chain is
 a sweep, inward, or outward if it is transposed; a pick joins frames to the bodies that carry them.
+A leaf is a symbol: what its blocks are at a configuration, that configuration works out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
-from .expr import Operator
+from .expr import Identity, Symbol
+from .operator import Operator
 
-__all__ = ["Blocks", "Chain", "Hop", "Leaf", "Local", "Named", "Pick"]
+__all__ = ["Chain", "Data", "Hop", "Leaf", "Local", "Named", "Pick"]
+
+Make = Callable[..., Sequence[Any]]
 
 
-class Blocks:
-    """A block per body, worked out when first asked for; so are their inverses, if known."""
+@dataclass(frozen=True, eq=False)
+class Data:
+    """An array that a leaf is made for besides q, such as the direction of a derivative.
 
-    def __init__(
-        self, make: Callable[[], Sequence[Any]], invert: Callable[[], Sequence[Any]] | None = None
-    ) -> None:
-        self._make, self.invert = make, invert
+    shape: of one sample; value: (…, *shape).
+    """
 
-    @cached_property
-    def forward(self) -> Sequence[Any]:
-        """The blocks."""
-        return self._make()
+    value: Any
+    shape: tuple[int, ...]
 
-    @cached_property
-    def inverse(self) -> Sequence[Any]:
-        """The inverse of each block."""
-        return [] if self.invert is None else self.invert()
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Data) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
-class Leaf(Operator):
+class Leaf(Symbol):
     """An operator with a name, in Python and in LaTeX."""
 
     name: str
@@ -44,26 +45,55 @@ class Leaf(Operator):
     symmetric: bool = False
     adjoint: bool = False
 
-    @property
-    def T(self) -> Operator:
-        """The adjoint, itself if it is symmetric."""
+    def turned(self) -> Operator:
+        """Itself if it is symmetric."""
         if self.symmetric:
             return self
-        return replace(self, out=self.into, into=self.out, adjoint=not self.adjoint)
+        other = replace(self, out=self.into, into=self.out, adjoint=not self.adjoint)
+        other.memo["T"] = self
+        return other
+
+    def __repr__(self) -> str:
+        return self.name + (".T" if self.adjoint else "")
+
+    def _latex(self) -> str:
+        return f"{self.tex}^*" if self.adjoint else self.tex
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Local(Leaf):
-    """Block diagonal: each body by itself; constant: the blocks do not depend on q."""
+    """Block diagonal: each body by itself; constant: the blocks do not depend on q.
 
-    blocks: Blocks
+    make, invert: (configuration, *needs) ↦ the blocks, or the inverse of each, a block per body;
+    needs: operators, given arrays and names that they are made of besides the mechanism.
+    """
+
+    make: Make = field(compare=False)
+    invert: Make | None = field(default=None, compare=False)
+    needs: tuple[Any, ...] = ()
     constant: bool = False
-    inverted: bool = False
+    inverse: bool = False
 
     @property
-    def values(self) -> Sequence[Any]:
-        """The blocks of this operator, before any transposition."""
-        return self.blocks.inverse if self.inverted else self.blocks.forward
+    def lasting(self) -> bool:
+        """Whether it is made for no array but q."""
+        return not any(isinstance(x, Data) or not getattr(x, "lasting", True) for x in self.needs)
+
+    def inverted(self) -> Operator:
+        """The blocks' inverses, if they are known."""
+        if self.invert is None:
+            return super().inverted()
+        other = replace(self, inverse=not self.inverse)
+        other.memo["inv"] = self
+        return other
+
+    def __repr__(self) -> str:
+        return self.name + (".inv" if self.inverse else "") + (".T" if self.adjoint else "")
+
+    def _latex(self) -> str:
+        return (
+            f"{self.tex}^{{-{'*' if self.adjoint else '1'}}}" if self.inverse else super()._latex()
+        )
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -79,12 +109,19 @@ class Chain(Leaf):
     once: Operator = field(compare=False)
     gain: tuple[Local, Local] | None = field(default=None, compare=False)
 
+    def inverted(self) -> Operator:
+        """I − ℰ."""
+        back = Identity() - self.once
+        return back.T if self.adjoint else back
+
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class Pick(Leaf):
-    """B: forces on frames as forces on the bodies that carry them; (body, φ(body, frame)) each."""
+    """B: forces on frames as forces on the bodies that carry them; bodies: of each frame."""
 
-    frames: tuple[tuple[int, Any], ...] = field(compare=False)
+    frames: tuple[str, ...]
+    reference: Any
+    bodies: tuple[int, ...]
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
@@ -97,3 +134,7 @@ class Named(Leaf):
     def opened(self) -> Operator:
         """What it stands for."""
         return self.definition.T if self.adjoint else self.definition
+
+    def inverted(self) -> Operator:
+        """That of what it stands for."""
+        return self.opened.symbol.inverted()

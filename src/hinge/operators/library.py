@@ -1,218 +1,153 @@
-"""The operators of a mechanism at a configuration."""
+"""The operators of a mechanism at a configuration, or at a batch of them."""
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..algebra.small import inverse_spd
 from ..algorithms.inverse_dynamics import motion_forces
 from ..algorithms.kinematics import Reference
-from ..algorithms.operational_space import reach
-from ..errors import ArgumentError
 from ..model.mechanism import Mechanism
-from .articulation import Articulation
-from .expr import Identity, Operator, Zero
-from .leaves import Blocks, Chain, Hop, Local, Pick
+from .leaves import Data
+from .operator import Operator
+from .place import Place
 from .spaces import Space
+from .symbols import OF_JOINTS, Symbols
 
 __all__ = ["Operators"]
 
 
-class Operators:
+class _Named:
+    """A symbol by its name, at the configuration that is asked for it."""
+
+    def __init__(self, doc: str) -> None:
+        self.__doc__ = doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, o: Operators | None, owner: type | None = None) -> Any:
+        if o is None:
+            return self
+        return (o.home.known.get(self._name) or o.home[self._name]).bind(o)
+
+
+class Operators(Place):
     """H, φ, ψ, M, P, D, G, K, τ̄, ℰ_φ, ℰ_ψ, Ω, Υ, B, I of a mechanism at a configuration q (nq,).
 
     Nothing is worked out before an expression meets a vector.  With a split into active and passive
     joints (active: names, or a flag per DoF), H_a and H_p pick the rows of H, and `passive` has the
     operators P, D, G, K, ψ, … of the passive joints let go while the active ones are held; they
     are here too as P_p, D_p, G_p, K_p, psi_p, Omega_p.
+
+    Made of a mechanism they run as plain Python on any scalar; `robot.operators(q)` compiles.
     """
 
+    H = _Named("Hinge maps, body → joint.")
+    M = _Named("Body inertias, body → body.")
+    J = _Named("Armature, joint → joint; zero if no joint has any.")
+    E_phi = _Named("Forces from each body to its parent, body → body.")
+    phi = _Named("(I − ℰ_φ)⁻¹, body → body: forces from each body to all bodies it hangs on.")
+    H_a = _Named("The rows of H of the active joints, body → active.")
+    H_p = _Named("The rows of H of the passive joints, body → passive.")
+    J_a = _Named("Armature of the active joints.")
+    J_p = _Named("Armature of the passive joints.")
+    P = _Named("Articulated-body inertias, body → body.")
+    D = _Named("H P H* + J, joint → joint; its inverse is known.")
+    D_root = _Named("L with D = L L*, upper triangular blocks, joint → joint.")
+    G = _Named("P H* D⁻¹, the gain, joint → body.")
+    K = _Named("ℰ_φ G, joint → body.")
+    tau_bar = _Named("I − G H, body → body: what a joint lets through.")
+    E_psi = _Named("ℰ_φ τ̄, body → body: forces to the parent, through a joint that gives way.")
+    psi = _Named("(I − ℰ_ψ)⁻¹, body → body.")
+    Omega = _Named("ψ* H* D⁻¹ H ψ, body → body: accelerations that forces on free bodies cause.")
+    Upsilon = _Named("The block diagonal of Ω, body → body.")
+    innovations = _Named("I − HψK, joint → joint: what is new in each joint force.")
+    factor = _Named("I + HφK, joint → joint: the inverse of the innovations.")
+    mass = _Named("H φ M φ* H* + J, joint → joint: the mass matrix as an operator.")
+    mass_factor = _Named("m = [I + HφK] D^½, joint → joint, with m m* the mass operator.")
+    I: Operator = Symbols.I
+
     def __init__(self, mechanism: Mechanism, q: Any, active: Any = None) -> None:
-        if mechanism.has_followers:
-            raise ArgumentError(
-                f"operators of {mechanism.name!r}: a joint mimics another, so the joint space is "
-                f"not made of the spaces of the joints; weld it, or use the functions of the robot"
-            )
-        self.mechanism, self.q = mechanism, np.asarray(q)
-        sizes = [b.joint.nv for b in mechanism.bodies]
-        self.body = Space("body", (0, *[6] * mechanism.n_bodies))
-        self.joint = Space("joint", tuple(sizes))
-        split = None if active is None else mechanism.driven(active) == 1
-        self._active = None if split is None else mechanism.rates(split)
+        self._settle(Symbols(mechanism, active), np.asarray(q))
 
-    # leaves
+    def __getattr__(self, name: str) -> Any:
+        if name.endswith("_p") and name[:-2] in OF_JOINTS:
+            return self.home[name].bind(self)
+        raise AttributeError(f"operators have no {name!r}")
 
-    @cached_property
-    def phi_blocks(self) -> list[Any]:
-        """φ(p, k) of every body."""
-        return self.mechanism.phi(self.q)
+    def __dir__(self) -> list[str]:
+        return [*vars(type(self)), *(f"{name}_p" for name in OF_JOINTS)]
 
-    @cached_property
-    def H_blocks(self) -> list[np.ndarray]:
-        """H(k) of every body."""
-        return self.mechanism.H(self.q)
+    @property
+    def body(self) -> Space:
+        """Spatial vectors, one per body."""
+        return self.home.body
 
-    I: Operator = Identity()
+    @property
+    def joint(self) -> Space:
+        """An entry per degree of freedom."""
+        return self.home.joint
 
-    @cached_property
-    def H(self) -> Local:
-        """Hinge maps, body → joint."""
-        return self._local("H", self.joint, self.body, Blocks(lambda: self.H_blocks))
+    @property
+    def is_split(self) -> bool:
+        """Whether joints are split into active and passive ones."""
+        return self.home.is_split
 
-    @cached_property
-    def M(self) -> Local:
-        """Body inertias, body → body."""
-        blocks = Blocks(
-            lambda: self.mechanism.M,
-            lambda: [np.zeros((0, 0)), *(inverse_spd(M.matrix) for M in self.mechanism.M[1:])],
-        )
-        return self._local("M", self.body, self.body, blocks, symmetric=True, constant=True)
+    @property
+    def free(self) -> Any:
+        """P, D, G, K, ψ, … of all joints: an `Articulation` at this configuration."""
+        return _At(self.home.free, self)
 
-    @cached_property
-    def J(self) -> Operator:
-        """Armature, joint → joint; zero if no joint has any."""
-        return self._armature("J", self.joint, list(self.mechanism.armature))
+    @property
+    def passive(self) -> Any:
+        """P, D, G, K, ψ, … of the passive joints, the active ones held."""
+        return _At(self.home.passive, self)
 
-    @cached_property
-    def E_phi(self) -> Hop:
-        """Forces from each body to its parent, body → body."""
-        return Hop(self.body, self.body, self, name="E_phi", tex=r"\mathcal{E}_\phi")
-
-    @cached_property
-    def phi(self) -> Chain:
-        """(I − ℰ_φ)⁻¹, body → body: forces from each body to all bodies it hangs on."""
-        b, hop = self.body, self.E_phi
-        return Chain(b, b, self, name="phi", tex=r"\phi", hop=hop, once=hop)
-
-    def B(self, *frames: str, reference: Reference = "aligned") -> Pick:
+    def B(self, *frames: str, reference: Reference = "aligned") -> Operator:
         """Forces on frames as forces on the bodies that carry them, frame → body.
 
         reference: the axes of the force and the point it acts at, as in `robot.jacobian`; then
         `B.T @ phi.T @ H.T` is the Jacobian.
         """
-        if not frames:
-            raise ArgumentError("B needs the name of a frame, or several")
-        places = tuple(reach(self.mechanism, self.phi_blocks, f, reference) for f in frames)
-        space = Space(f"frame {', '.join(frames)} ({reference})", (6,) * len(frames))
-        name = f"B({', '.join(repr(f) for f in frames)})"
-        tex = rf"B_{{\text{{{', '.join(frames)}}}}}"
-        return Pick(self.body, space, self, name=name, tex=tex, frames=places)
+        return self.home.B(frames, reference).bind(self)
 
     def motion_forces(self, qd: Any, f_ext: Any = None) -> np.ndarray:
-        """f, a body vector: what each body needs for the motion at q̈ = 0.
+        """f, a body vector (…, 6 n_bodies): what each body needs for the motion at q̈ = 0.
 
-        Gravity, Coriolis and gyroscopic forces and f_ext (n_bodies, 6) are in it; H φ f are the
+        Gravity, Coriolis and gyroscopic forces and f_ext (…, n_bodies, 6) are in it; H φ f are the
         bias forces.
         """
-        maps = self.mechanism, self.H_blocks, self.phi_blocks
-        rates, still = self.joint.vector("motion_forces", qd), np.zeros(self.mechanism.nv)
+        given = [self.rates("motion_forces", qd)]
         if f_ext is not None:
-            f_ext = self.body.vector("f_ext of motion_forces", np.ravel(f_ext)).reshape(-1, 6)
-        return np.concatenate(motion_forces(*maps, self.q, rates, still, f_ext)[1:])
+            given.append(self.forces("f_ext of motion_forces", f_ext))
+        return self.worked_out("motion_forces", _motion_forces, given, (self.body.dim,), 3)
 
-    # all joints let go
+    def rates(self, what: str, x: Any) -> Data:
+        """A number per degree of freedom that something is made for, checked; in a batch many."""
+        return Data(np.array(self.joint.vector(what, x, self.is_batch)), (self.mechanism.nv,))
 
-    @cached_property
-    def free(self) -> Articulation:
-        """P, D, G, K, ψ, … of all joints."""
-        return Articulation(self, self.H, self.J, list(self.mechanism.armature))
+    def forces(self, what: str, f_ext: Any) -> Data:
+        """Forces (…, n_bodies, 6) that something is made for, checked."""
+        f = np.array(f_ext)
+        flat = f.reshape(*f.shape[:-2], -1) if self.is_batch else f.reshape(-1)
+        flat, shape = self.body.vector(what, flat, self.is_batch), (self.body.dim // 6, 6)
+        return Data(flat.reshape(*flat.shape[:-1], *shape), shape)
+
+
+class _At:
+    """A set of joints that give way at a configuration."""
+
+    def __init__(self, joints: Any, at: Operators) -> None:
+        self._joints, self._at = joints, at
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        if name in _OF_JOINTS:
-            return getattr(self.free, name)
-        if name.endswith("_p") and name[:-2] in _OF_JOINTS:
-            return getattr(self.passive, name[:-2])
-        raise AttributeError(f"operators have no {name!r}")
-
-    def __dir__(self) -> list[str]:
-        return [*vars(type(self)), *_OF_JOINTS, *(f"{name}_p" for name in _OF_JOINTS)]
-
-    # a split of the joints
-
-    @cached_property
-    def passive(self) -> Articulation:
-        """P, D, G, K, ψ, … of the passive joints, the active ones held."""
-        return Articulation(self, self.H_p, self.J_p, self._rotors(False), "_p")
-
-    @cached_property
-    def H_a(self) -> Local:
-        """The rows of H of the active joints, body → active."""
-        return self._rows("H_a", "active", True)
-
-    @cached_property
-    def H_p(self) -> Local:
-        """The rows of H of the passive joints, body → passive."""
-        return self._rows("H_p", "passive", False)
-
-    @cached_property
-    def J_a(self) -> Operator:
-        """Armature of the active joints."""
-        return self._armature("J_a", self.H_a.out, self._rotors(True))
-
-    @cached_property
-    def J_p(self) -> Operator:
-        """Armature of the passive joints."""
-        return self._armature("J_p", self.H_p.out, self._rotors(False))
-
-    def _rotors(self, which: bool) -> list[np.ndarray]:
-        return [a[self._picked(k, which)] for k, a in enumerate(self.mechanism.armature)]
-
-    @property
-    def is_split(self) -> bool:
-        """Whether joints are split into active and passive ones."""
-        return self._active is not None
-
-    def _picked(self, k: int, which: bool) -> np.ndarray:
-        if self._active is None:
-            raise ArgumentError(
-                f"the joints of {self.mechanism.name!r} are not split into active and passive; "
-                f"ask for operators(q, active=…)"
-            )
-        return self._active[k] == which
-
-    def rows(self, H: Local) -> list[np.ndarray]:
-        """Which rows of each H(k) a hinge map has: flags per DoF."""
-        if H.out == self.joint:
-            return [np.ones(n, dtype=bool) for n in self.joint.sizes]
-        which = H.out.name == "active"
-        return [self._picked(k, which) for k in range(len(self.joint.sizes))]
-
-    def _rows(self, name: str, space: str, which: bool) -> Local:
-        picked = [self._picked(k, which) for k in range(len(self.joint.sizes))]
-        out = Space(space, tuple(int(p.sum()) for p in picked))
-        made = Blocks(lambda: [H[p] for H, p in zip(self.H_blocks, picked, strict=True)])
-        return self._local(name, out, self.body, made)
-
-    # making leaves
-
-    def _local(self, name: str, out: Space, into: Space, blocks: Blocks, **kind: bool) -> Local:
-        return Local(out, into, self, name=name, tex=name, blocks=blocks, **kind)
-
-    def _armature(self, name: str, space: Space, rotors: list[np.ndarray]) -> Operator:
-        if not any(r.any() for r in rotors):
-            return Zero(space, space)
-        made = Blocks(lambda: [np.diag(r) for r in rotors])
-        return self._local(name, space, space, made, symmetric=True, constant=True)
+        found = getattr(self._joints, name)
+        return found.bind(self._at) if isinstance(found, Operator) else found
 
 
-_OF_JOINTS = (
-    "P",
-    "D",
-    "D_root",
-    "G",
-    "K",
-    "tau_bar",
-    "E_psi",
-    "psi",
-    "Omega",
-    "Upsilon",
-    "innovations",
-    "factor",
-    "mass",
-    "mass_factor",
-)
+def _motion_forces(at: Operators, qd: np.ndarray, f_ext: Any = None) -> np.ndarray:
+    still, maps = np.zeros(at.mechanism.nv), (at.H_blocks, at.phi_blocks)
+    f = motion_forces(at.mechanism, *maps, at.q, qd, still, f_ext)
+    return np.concatenate([np.zeros(0), *f[1:]])

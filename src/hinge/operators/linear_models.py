@@ -23,10 +23,11 @@ from ..algorithms.linearized.articulated import Articulated, articulated
 from ..algorithms.linearized.gyroscopic import gyroscopic
 from ..algorithms.linearized.loads import Load, load_stiffness
 from ..algorithms.linearized.nominal import Nominal, nominal
+from ..model.mechanism import Mechanism
 from .decompose import decompose
-from .expr import Operator
-from .leaves import Blocks, Local
+from .leaves import Data, Local
 from .library import Operators
+from .operator import Operator
 
 __all__ = ["LinearOperators", "linearized"]
 
@@ -57,13 +58,14 @@ def linearized(
     `robot.inverse_dynamics_derivatives`.  composite: A_D, B_D by Lemma 3.2, with the inertias of
     all bodies beyond each joint taken together.
     """
-    mech = o.mechanism
-    rates, growth = (o.joint.vector(f"{x} of linearized", v) for x, v in (("qd", qd), ("qdd", qdd)))
-    if f_ext is not None:
-        f_ext = o.body.vector("f_ext of linearized", np.ravel(f_ext)).reshape(-1, 6)
-    n = nominal(mech, o.q, rates, growth, f_ext)
-    Z = load_stiffness(mech, f_ext, points, load)
-    maps = _Maps(o, n, articulated(mech, n, Z), Z)
+    needs = (
+        o.rates("qd of linearized", qd),
+        o.rates("qdd of linearized", qdd),
+        None if f_ext is None else o.forces("f_ext of linearized", f_ext),
+        None if points is None else Data(np.array(points), (o.mechanism.n_bodies, 3)),
+        load,
+    )
+    maps = _Maps(o, needs)
     return LinearOperators(o.mass, *_inverse(o, maps, composite), o.mass.inv, *_forward(o, maps))
 
 
@@ -86,26 +88,52 @@ def _forward(o: Operators, m: _Maps) -> tuple[Operator, Operator]:
     return A_C, B_C
 
 
-class _Maps:
-    """The block-diagonal operators of a linear model."""
+class _Motion(NamedTuple):
+    """What the block-diagonal operators of a linear model are made of."""
 
-    def __init__(self, o: Operators, n: Nominal, a: Articulated, Z: Sequence[Any]) -> None:
+    n: Nominal
+    a: Articulated
+    Z: Sequence[Any]
+
+
+def _motion(at: Any, *needs: Any) -> _Motion:
+    qd, qdd, f_ext, points = (x and x.value for x in needs[:4])
+
+    def make() -> _Motion:
+        n = nominal(at.mechanism, at.q, qd, qdd, f_ext)
+        Z = load_stiffness(at.mechanism, f_ext, points, needs[4])
+        return _Motion(n, articulated(at.mechanism, n, Z), Z)
+
+    return at.once(("linearized", needs), make)
+
+
+_Make = Callable[[_Motion], Sequence[Any]]
+
+
+class _Maps:
+    """The block-diagonal operators of a linear model; needs: q̇, q̈, f_ext, points, load."""
+
+    def __init__(self, o: Operators, needs: tuple[Any, ...]) -> None:
         joint, body = o.joint, o.body
 
-        def local(name: str, tex: str, out: Any, into: Any, make: Callable[[], Any]) -> Local:
-            return Local(out, into, o, name=name, tex=tex, blocks=Blocks(make))
+        def local(
+            name: str, tex: str, out: Any, into: Any, make: Callable[[_Motion], Any]
+        ) -> Local:
+            names = {"name": name, "tex": tex, "needs": needs}
+            made = Local(out, into, o.home, **names, make=lambda at, *x: make(_motion(at, *x)))
+            return made.bind(o)
 
-        self.H_first = local("H_first", "H'", body, joint, lambda: _columns(n.H_first))
-        self.H_sum = local("H_sum", r"(\dot H + H')", body, joint, lambda: _columns(n.H_sum))
-        self.H_second = local("H_second", "H''", body, joint, lambda: _columns(n.H_second))
-        self.F = local("F", "F", body, joint, lambda: _columns(n.F))
-        self.E = local("E", "E", joint, joint, lambda: [np.zeros((0, 0)), *n.E[1:]])
-        self.Z = local("Z", r"\overline{Z}", body, body, lambda: list(Z))
-        self.M_hat = local("M_hat", r"2\hat M", body, body, lambda: _gyrations(o, n))
-        self.G_hat = local("G_hat", r"\hat G", body, joint, lambda: _moments(a.G_hat))
-        self.G_z = local("G_z", "G^z", body, joint, lambda: _columns(a.G_z))
-        self.Y_A = local("Y_A", "Y_A", body, joint, lambda: _columns(a.Y_A))
-        self.Y_B = local("Y_B", "Y_B", body, joint, lambda: _columns(a.Y_B))
+        self.H_first = local("H_first", "H'", body, joint, lambda m: _columns(m.n.H_first))
+        self.H_sum = local("H_sum", r"(\dot H + H')", body, joint, lambda m: _columns(m.n.H_sum))
+        self.H_second = local("H_second", "H''", body, joint, lambda m: _columns(m.n.H_second))
+        self.F = local("F", "F", body, joint, lambda m: _columns(m.n.F))
+        self.E = local("E", "E", joint, joint, lambda m: [np.zeros((0, 0)), *m.n.E[1:]])
+        self.Z = local("Z", r"\overline{Z}", body, body, lambda m: list(m.Z))
+        self.M_hat = local("M_hat", r"2\hat M", body, body, lambda m: _gyrations(o.mechanism, m.n))
+        self.G_hat = local("G_hat", r"\hat G", body, joint, lambda m: _moments(m.a.G_hat))
+        self.G_z = local("G_z", "G^z", body, joint, lambda m: _columns(m.a.G_z))
+        self.Y_A = local("Y_A", "Y_A", body, joint, lambda m: _columns(m.a.Y_A))
+        self.Y_B = local("Y_B", "Y_B", body, joint, lambda m: _columns(m.a.Y_B))
 
 
 def _columns(blocks: Sequence[Any]) -> list[Any]:
@@ -116,7 +144,7 @@ def _moments(blocks: Sequence[Any]) -> list[Any]:
     return [np.zeros((6, 0)), *(np.vstack([G, np.zeros(G.shape)]) for G in blocks[1:])]
 
 
-def _gyrations(o: Operators, n: Nominal) -> list[Any]:
+def _gyrations(mech: Mechanism, n: Nominal) -> list[Any]:
     """2 M̂ of every body, (6, 6); its right half is zero."""
-    lefts = (gyroscopic(M, V + V).left for M, V in zip(o.mechanism.M, n.V, strict=True))
+    lefts = (gyroscopic(M, V + V).left for M, V in zip(mech.M, n.V, strict=True))
     return [np.hstack([left, np.zeros((6, 3))]) for left in lefts]

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.mass_matrix import mass_matrix, mass_matrix_inverse
-from ..errors import ArgumentError
-from .expr import Adjoint, Block, Identity, Operator, Product, Sum, Zero, same_number
+from .block import Block
+from .expr import Adjoint, Identity, Product, Sum, Zero
 from .leaves import Chain, Hop, Local, Named, Pick
-from .spaces import ANY, Space
+from .numbers import same_number
+from .operator import Operator
+from .spaces import Space
 from .steps import Apply, Carry, Combine, Direction, Given, Memory, Reach, Step
-from .words import equal, polynomial
 
-__all__ = ["Plan", "apply", "dense", "plan"]
+__all__ = ["Plan", "evaluate", "plan"]
 
 # c · factors · step
 Term = tuple[Any, tuple[Operator, ...], Any]
@@ -42,9 +42,9 @@ class Plan:
         """The numbers of the steps of a sweep."""
         return [i for i, s in enumerate(self.sweep_of) if s == sweep]
 
-    def run(self, mech: Any, given: Sequence[Any], columns: tuple[int, ...]) -> Any:
-        """The blocks of the result, from those of each vector given."""
-        memory = Memory(self.steps, columns)
+    def run(self, at: Any, given: Sequence[Any], columns: tuple[int, ...]) -> Any:
+        """The blocks of the result at a configuration, from those of each vector given."""
+        mech, memory = at.mechanism, Memory(at, self.steps, columns)
         for step, values in zip(self.steps, memory.values, strict=True):
             if isinstance(step, Given):
                 values[:] = given[step.which]
@@ -69,58 +69,21 @@ class Plan:
         return [memory.zero(size) if v is None else v for v, size in pairs]
 
 
-def apply(A: Operator, x: Any) -> np.ndarray:
-    """A x for a vector (dim,), or for vectors as columns of (…, dim, n)."""
-    if A.at is None:
-        return _without_place(A, x)
-    x = A.into.check(str(A), x)
-    if x.ndim <= 2:
-        return _columns(A, x)
-    flat = np.moveaxis(x, -2, 0)
-    y = _columns(A, flat.reshape(A.into.dim, -1))
-    return np.moveaxis(y.reshape(A.out.dim, *flat.shape[1:]), 0, -2)
-
-
-def _columns(A: Operator, x: np.ndarray) -> np.ndarray:
+def evaluate(A: Operator, at: Any, x: np.ndarray) -> np.ndarray:
+    """A x at a configuration, for a vector (dim,) or columns (dim, n) of any scalar."""
     blocks = A.into.split(x)
     given = list(blocks) if isinstance(blocks, tuple) else [blocks]
-    return A.out.join(plan(A).run(A.at.mechanism, given, x.shape[1:]))
-
-
-def _without_place(A: Operator, x: Any) -> np.ndarray:
-    x = np.asarray(x) if A.into == ANY else A.into.check(str(A), x)
-    if isinstance(A, Zero):
-        lead = x.shape[:-2] if x.ndim > 1 else ()
-        return np.zeros((*lead, A.out.dim, *(x.shape[-1:] if x.ndim > 1 else ())))
-    return A.terms[0][0] * x if isinstance(A, Sum) else x
-
-
-def dense(A: Operator) -> np.ndarray:
-    """The matrix of A by the cheapest route.
-
-    The mass operator and its inverse have algorithms of their own, which use the sparsity of
-    branches; anything else is applied to unit vectors, from the side that has fewer.
-    """
-    if A.into == ANY:
-        raise ArgumentError(f"{A} has no size of its own: add it to an operator of some space")
-    if A.at is not None and A.out == A.into == A.at.joint:
-        words = polynomial(A)
-        for known, algorithm in _ROUTES:
-            if equal(words, polynomial(known(A.at))):
-                return algorithm(A.at.mechanism, A.at.q)
-    if A.into.dim <= A.out.dim:
-        return A @ np.eye(A.into.dim)
-    return (A.T @ np.eye(A.out.dim)).T
-
-
-_ROUTES: list[tuple[Any, Any]] = [
-    (lambda o: o.mass, mass_matrix),
-    (lambda o: o.innovations.T @ o.D.inv @ o.innovations, mass_matrix_inverse),
-]
+    return A.out.join(plan(A).run(at, given, x.shape[1:]))
 
 
 def plan(A: Operator) -> Plan:
     """The steps that apply A, and the sweeps they ride in."""
+    if "plan" not in A.memo:
+        A.memo["plan"] = _planned(A.symbol)
+    return A.memo["plan"]
+
+
+def _planned(A: Operator) -> Plan:
     lowering = _Lowering()
     parts = A.into.parts or (A.into,)
     given = [lowering.step(Given(part, (), i)) for i, part in enumerate(parts)]

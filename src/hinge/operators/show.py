@@ -2,66 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..graph.program import trace
-from .expr import Adjoint, Identity, Operator, Product, Sum, Zero, same_number
-from .leaves import Leaf, Local
-from .plan import plan
-from .steps import Given, signed_sum
+from .operator import Operator
+from .plan import evaluate, plan
+from .steps import Given
 
-__all__ = ["describe", "latex", "text"]
-
-
-def text(A: Any) -> str:
-    """The expression as Python that makes it again."""
-    match A:
-        case Identity():
-            return "I"
-        case Zero():
-            return "0"
-        case Local(inverted=True):
-            return f"{A.name}.inv" + (".T" if A.adjoint else "")
-        case Leaf():
-            return A.name + (".T" if A.adjoint else "")
-        case Adjoint():
-            return f"({text(A.of)}).T"
-        case Product():
-            return " @ ".join(f"({text(f)})" if isinstance(f, Sum) else text(f) for f in A.factors)
-        case Sum():
-            return signed_sum([(c, _wrapped(c, t)) for c, t in A.terms], " * ")
-        case _:
-            rows = ("[" + ", ".join(text(e) for e in row) + "]" for row in A.rows)
-            return f"block([{', '.join(rows)}])"
+__all__ = ["describe", "latex"]
 
 
-def latex(A: Any) -> str:
+def latex(A: Operator) -> str:
     """The expression as LaTeX."""
-    match A:
-        case Identity():
-            return "I"
-        case Zero():
-            return "0"
-        case Local(inverted=True):
-            return f"{A.tex}^{{-*}}" if A.adjoint else f"{A.tex}^{{-1}}"
-        case Leaf():
-            return f"{A.tex}^*" if A.adjoint else A.tex
-        case Adjoint():
-            return f"\\left({latex(A.of)}\\right)^*"
-        case Product():
-            parts = (latex(f) for f in A.factors)
-            pairs = zip(parts, A.factors, strict=True)
-            return r"\,".join(rf"\left({s}\right)" if isinstance(f, Sum) else s for s, f in pairs)
-        case Sum():
-            return signed_sum([(c, latex(t)) for c, t in A.terms], r"\,")
-        case _:
-            rows = r" \\ ".join(" & ".join(latex(e) for e in row) for row in A.rows)
-            return rf"\begin{{bmatrix}} {rows} \end{{bmatrix}}"
-
-
-def _wrapped(c: Any, term: Operator) -> str:
-    plain = same_number(c, 1) or same_number(c, -1) or not isinstance(term, Product)
-    return text(term) if plain else f"({text(term)})"
+    return A._repr_latex_()[1:-1]
 
 
 def describe(A: Operator) -> str:
@@ -85,6 +36,7 @@ def describe(A: Operator) -> str:
                 steps.append(f"{names[i]} = {todo.steps[i].show(read)}")
         if steps:
             lines.append(f"{direction or 'local':<9} {'; '.join(steps)}")
-    ops = trace(lambda x: A @ x, [(A.into.dim,)]).ops
+    symbol, at = (A, None) if A.at is None else A.at.first(A)
+    ops = trace(lambda x: evaluate(symbol, at, x), [(A.into.dim,)]).ops
     lines.append(f"cost      {ops.multiplications} multiplications, {ops.additions} additions")
     return "\n".join(lines)

@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .articulation import Articulation
-from .expr import Block, Operator, block, same_number
+from .block import Block, block
 from .laws import laws_of
 from .leaves import Leaf
+from .numbers import same_number
+from .operator import Operator
 from .words import Polynomial, Word, added, contains_block, expression, polynomial, spread
 
-__all__ = ["Reduction", "explain", "reductions", "simplify"]
+__all__ = ["explain", "simplify"]
 
 _WEIGHTS = {"P": 1.5, "P_p": 1.5, "D": 0.5, "D_p": 0.5}
 
@@ -49,13 +51,16 @@ def simplify(A: Operator) -> Operator:
 
     Blocks are multiplied out, and each entry is made shorter by itself.
     """
-    if not contains_block(A):
-        return _derived(A)[0]
-    return block([[_derived(entry)[0] for entry in row] for row in _rows(A)])
+    if "simplified" not in A.memo:
+        entries = [[_derived(entry)[0] for entry in row] for row in _rows(A.symbol)]
+        A.memo["simplified"] = block(entries)
+    found = A.memo["simplified"]
+    return A if found is A.symbol else found.bind(A.at)
 
 
 def explain(A: Operator) -> str:
     """The steps of `simplify`, a law each, as text."""
+    A = A.symbol
     if contains_block(A):
         return "\n\n".join(explain(entry) for row in _rows(A) for entry in row)
     result, steps = _derived(A)
@@ -69,15 +74,15 @@ def explain(A: Operator) -> str:
 
 
 def _rows(A: Operator) -> tuple[tuple[Operator, ...], ...]:
-    """The entries of an expression with blocks in it, multiplied out."""
-    whole = spread(A)
+    """The entries of an expression, multiplied out if there are blocks in it."""
+    whole = spread(A) if contains_block(A) else A
     return whole.rows if isinstance(whole, Block) else ((whole,),)
 
 
 def _derived(A: Operator) -> tuple[Operator, list[tuple[str, Operator]]]:
-    if A.at is None:
+    if A.home is None:
         return A, []
-    known = [r for s in _articulations(A) for r in s.reductions]
+    known = [r for s in A.home.sets for r in _known(s)]
     p, steps = polynomial(A), []
     while found := _shortened(p, known):
         title, p = found
@@ -96,11 +101,11 @@ def _shortened(p: Polynomial, known: list[Reduction]) -> tuple[str, Polynomial] 
     return None
 
 
-def _articulations(A: Operator) -> list[Articulation]:
-    return [A.at.free, *([A.at.passive] if A.at.is_split else [])]
+def _known(s: Articulation) -> list[Reduction]:
+    return s.home.once(("reductions", s), lambda: _reductions(s))
 
 
-def reductions(s: Articulation) -> list[Reduction]:
+def _reductions(s: Articulation) -> list[Reduction]:
     """The laws that hold for a set of joints, and their adjoints."""
     found = []
     for law in laws_of(s):
@@ -119,7 +124,7 @@ def _adjoint(p: Polynomial) -> Polynomial:
 
 def _folded(p: Polynomial, A: Operator) -> Operator:
     """The polynomial as an expression in which names stand for what they name."""
-    for s in _articulations(A):
+    for s in A.home.sets:
         sums = (s.innovations, s.innovations.T, s.factor, s.factor.T)
         for named in (*sums, s.Omega, s.K, s.K.T, s.E_psi, s.E_psi.T):
             fold = Reduction(str(named), polynomial(named), {(named,): 1})

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .expr import Identity, Operator
 from .library import Operators
+from .operator import Operator
 
 __all__ = ["SplitOperators", "split"]
 
@@ -43,7 +43,7 @@ def split(o: Operators) -> SplitOperators:
     S_aa, S_ap, S_pp: [τ_a; q̈_p] = [[S_aa, S_ap], [−S_ap*, S_pp]] [q̈_a; τ_p] without bias; J_D:
     active → passive; passive_motion 𝒯 = ΩM and active_motion 𝒯̄ = I − ΩM, body → body.
     """
-    s, I = o.passive, Identity()
+    s, I = o.passive, o.I
     rest = s.psi - s.P @ s.Omega
     S_ap = o.H_a @ (rest @ s.K + s.P @ s.psi.T @ s.H.T @ s.D.inv)
     S_aa = o.H_a @ (rest @ s.P + s.P @ (s.psi.T - I)) @ o.H_a.T + o.J_a

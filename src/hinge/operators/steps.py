@@ -8,13 +8,14 @@ sweep.  Blocks are vectors or matrices of columns of any scalar.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from .leaves import Chain, Hop, Local, Pick
+from .numbers import same_number, signed_sum
 from .spaces import Space
 
 __all__ = [
@@ -26,7 +27,6 @@ __all__ = [
     "Memory",
     "Reach",
     "Step",
-    "signed_sum",
 ]
 
 Direction = Literal["inward", "outward", ""]
@@ -35,12 +35,21 @@ Direction = Literal["inward", "outward", ""]
 class Memory:
     """What the steps of a plan have left at each body, by the number of the step.
 
-    columns: () if the blocks are vectors, (n,) if they are matrices of n columns.
+    at: the configuration, which knows the blocks of the leaves; columns: () if the blocks are
+    vectors, (n,) if they are matrices of n columns.
     """
 
-    def __init__(self, steps: Sequence[Step], columns: tuple[int, ...]) -> None:
+    def __init__(self, at: Any, steps: Sequence[Step], columns: tuple[int, ...]) -> None:
         self.values: list[list[Any]] = [[None] * len(step.space.sizes) for step in steps]
-        self.columns = columns
+        self.at, self.columns = at, columns
+        self._blocks: dict[int, Sequence[Any]] = {}
+
+    def blocks(self, leaf: Local | Pick) -> Sequence[Any]:
+        """The blocks of a leaf of the plan."""
+        found = self._blocks.get(id(leaf))
+        if found is None:
+            found = self._blocks[id(leaf)] = self.at.blocks(leaf)
+        return found
 
     def zero(self, size: int) -> np.ndarray:
         """A block of zeros."""
@@ -93,7 +102,7 @@ class Combine(Step):
         out = memory.zero(self.space.sizes[k])
         for i, (c, arg) in enumerate(zip(self.coefficients, self.args, strict=True)):
             v = memory.values[arg or 0][k]
-            term = v if _one(c) else -v if _one(-c) else c * v
+            term = v if same_number(c, 1) else -v if same_number(c, -1) else c * v
             out = term if i == 0 else out + term
         memory.values[me][k] = out
 
@@ -110,7 +119,8 @@ class Apply(Step):
 
     def visit(self, memory: Memory, me: int, p: int, k: int) -> None:
         """X(k) v(k)."""
-        memory.values[me][k] = local(self.leaf, k, memory.values[self.args[0] or 0][k])
+        block, v = memory.blocks(self.leaf)[k], memory.values[self.args[0] or 0][k]
+        memory.values[me][k] = block.T @ v if self.leaf.adjoint else block @ v
 
     def show(self, names: list[str]) -> str:
         """As in D.inv v1."""
@@ -126,7 +136,8 @@ class Reach(Step):
     def visit(self, memory: Memory, me: int, p: int, k: int) -> None:
         """Σ φ(k, frame) v(frame), or φ*(k, frame) v(k)."""
         v = memory.values[self.args[0] or 0]
-        mine = [(i, phi) for i, (body, phi) in enumerate(self.leaf.frames) if body == k]
+        phis = memory.blocks(self.leaf)
+        mine = [(i, phis[i]) for i, body in enumerate(self.leaf.bodies) if body == k]
         if self.leaf.adjoint:
             for i, phi in mine:
                 memory.values[me][i] = phi.T @ v[k]
@@ -160,35 +171,35 @@ class Carry(Step):
     def visit(self, memory: Memory, me: int, p: int, k: int) -> None:
         """Take what arrived, leave the block, pass on the rest."""
         u, y, x = (None if a is None else memory.values[a] for a in self.args)
-        v, phi = memory.values[me], self.leaf.at.phi_blocks[k]
+        v, phi = memory.values[me], memory.at.phi_blocks[k]
         if self.leaf.adjoint:
             source = v if isinstance(self.leaf, Chain) else u
             arrived = phi.T @ source[p] if p and source else memory.zero(6)
-            v[k] = self._outward(arrived, u, k)
+            v[k] = self._outward(memory, arrived, u, k)
             return
         arrived = memory.zero(6) if v[k] is None else v[k]
         v[k] = arrived if u is None else arrived + u[k]
         if p:
-            passed = phi @ self._passed(v[k], y, x, k)
+            passed = phi @ self._passed(memory, v[k], y, x, k)
             v[p] = passed if v[p] is None else v[p] + passed
 
-    def _outward(self, arrived: Any, u: Any, k: int) -> Any:
+    def _outward(self, memory: Memory, arrived: Any, u: Any, k: int) -> Any:
         if isinstance(self.leaf, Hop):
             return arrived
         if self.leaf.gain is not None:
-            G, H = self.leaf.gain
-            arrived = arrived - H.values[k].T @ (G.values[k].T @ arrived)
+            G, H = (memory.blocks(leaf)[k] for leaf in self.leaf.gain)
+            arrived = arrived - H.T @ (G.T @ arrived)
         return arrived if u is None else arrived + u[k]
 
-    def _passed(self, v: Any, y: Any, x: Any, k: int) -> Any:
+    def _passed(self, memory: Memory, v: Any, y: Any, x: Any, k: int) -> Any:
         if isinstance(self.leaf, Hop):
             return y[k]
         passed = v if y is None else v + y[k]
         if self.leaf.gain is None:
             return passed
-        G, H = self.leaf.gain
-        eps = -(H.values[k] @ v) if x is None else x[k] - H.values[k] @ v
-        return passed + G.values[k] @ eps
+        G, H = (memory.blocks(leaf)[k] for leaf in self.leaf.gain)
+        eps = -(H @ v) if x is None else x[k] - H @ v
+        return passed + G @ eps
 
     def show(self, names: list[str]) -> str:
         """As in psi(v1 + E_phi(v2 + G v3))."""
@@ -199,25 +210,3 @@ class Carry(Step):
         inner = " + ".join(part for part in (y, G + x if x else "") if part)
         terms = [part for part in (u, f"{self.leaf.hop}({inner})" if inner else "") if part]
         return f"{self.leaf} {terms[0]}" if terms == [u] else f"{self.leaf}({' + '.join(terms)})"
-
-
-def local(leaf: Local, k: int, v: Any) -> Any:
-    """A block of a local operator, or its transpose, times a block."""
-    block = leaf.values[k]
-    return block.T @ v if leaf.adjoint else block @ v
-
-
-def signed_sum(terms: Iterable[tuple[Any, str]], times: str) -> str:
-    """Σ c · name as text, as in a - 2 b; times: what stands between a number and a name."""
-    out = ""
-    for c, name in terms:
-        negative = isinstance(c, (int, float)) and c < 0
-        size = -c if negative else c
-        number = f"{size:g}" if isinstance(size, (int, float)) else str(size)
-        sign = (" - " if negative else " + ") if out else ("-" if negative else "")
-        out += sign + (name if _one(size) else f"{number}{times}{name}")
-    return out
-
-
-def _one(c: Any) -> bool:
-    return isinstance(c, (int, float)) and c == 1

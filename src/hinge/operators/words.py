@@ -4,20 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .expr import (
-    Adjoint,
-    Block,
-    Identity,
-    Operator,
-    Product,
-    Sum,
-    Zero,
-    block,
-    product,
-    same_number,
-    total,
-)
+from .block import Block, block
+from .expr import Adjoint, Identity, Product, Sum, Zero, product, total
 from .leaves import Named
+from .numbers import same_number
+from .operator import Operator
 
 __all__ = [
     "Polynomial",
@@ -36,6 +27,7 @@ Polynomial = dict[Word, Any]
 
 def polynomial(A: Operator) -> Polynomial:
     """The words of A and their coefficients; names are opened, identities are the empty word."""
+    A = A.symbol
     match A:
         case Identity():
             return {(): 1}

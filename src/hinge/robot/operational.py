@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError, SingularError
-from ..runtime.arguments import single
+from ..model.mechanism import Mechanism
+from ..model.parameters import parameters
+from ..runtime.arguments import broadcast
+from ..runtime.cache import digest
+from ..runtime.kernel import Kernel
 from .front import Front
+from .settings import split_of
 
 if TYPE_CHECKING:
     from ..algorithms.kinematics import Reference
@@ -18,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Operational"]
 
+_INFINITE = float("inf")
 # rounding of Λ⁻¹ in eps, times its rows; random singular samples show a thirtieth of it at most
 _ROUNDING = 16
 
@@ -26,18 +34,55 @@ class Operational(Front):
     """Operators to multiply, and operational-space inertias."""
 
     def operators(self, q: ArrayLike, active: Sequence[str] | ArrayLike | None = None) -> Operators:
-        """H, φ, ψ, M, P, D, G, K, τ̄, ℰ_φ, ℰ_ψ, Ω, Υ, B, I at a configuration q (nq,).
+        """H, φ, ψ, M, P, D, G, K, τ̄, ℰ_φ, ℰ_ψ, Ω, Υ, B, I at configurations q (…, nq).
 
         `o = robot.operators(q)`, then `o.H @ o.phi @ o.M @ o.phi.T @ o.H.T` is the mass matrix as
         an operator.  active: names of joints, or a flag per DoF: splits H into H_a and H_p.
-        q may hold traced scalars, so that expressions compile: `robot.compile`.
+        An expression is compiled when it first meets a vector, for every q.  q (nq,) may hold
+        traced scalars, so that expressions become part of other kernels: `robot.compile`.
         """
-        from ..operators import Operators
+        split = active if active is None else _looked_up(self.mechanism, active)
+        at, shape, dtype, quaternions = (
+            self._kept.get(("operators", split)) or self._symbols(split)
+        )
+        if type(q) is np.ndarray and q.shape == shape:
+            if q.dtype == dtype:
+                whole = not quaternions or all(q[a].any() for a in quaternions)
+                if whole and q.dot(q) < _INFINITE:
+                    return at(q.copy())
+            elif q.dtype.hasobject:
+                return at(q)
+        where, given = f"operators of {self.name!r}", [self._argument("q", q)]
+        return at(broadcast(where, given)["q"].astype(dtype))
 
-        values: Any = np.asarray(q)
-        if values.dtype != object or values.shape != (self.nq,):
-            values = single(f"operators of {self.name!r}", [self._argument("q", q)])["q"]
-        return Operators(self.mechanism, values, active)
+    def _symbols(self, split: Any) -> tuple[Callable[..., Operators], Any, Any, list[slice]]:
+        """q ↦ operators of a split, made once; shape and dtype of q, where it has quaternions."""
+        from ..operators import Operators
+        from ..operators.symbols import Symbols
+
+        mech = self.mechanism
+        turning = [b.joint_name for b in mech.bodies[1:] if b.joint.nq > b.joint.nv]
+        ends = [mech.q_slice(name).stop for name in turning]
+        traced = any(x.dtype == object for x in parameters(mech).values())
+        make = None if traced else partial(self._expression, split)
+        at = partial(Operators.of, Symbols(mech, split, make, self.dtype))
+        made = at, (self.nq,), self.dtype, [slice(e - 4, e) for e in ends]
+        return self._keep(("operators", split), lambda: made)
+
+    def _expression(
+        self,
+        split: Any,
+        key: str,
+        title: str,
+        function: Callable[..., Any],
+        shapes: dict[str, tuple[int, ...]],
+    ) -> Callable[..., Any]:
+        """An expression of operators as a kernel."""
+        from ..graph.program import trace
+
+        make = partial(trace, function, list(shapes.values()), title)
+        own = digest(pickle.dumps(self.mechanism), "operators", repr(split), key, repr(shapes))
+        return Kernel(make, title, list(shapes), self.dtype, self.threads, key=own).call
 
     def operational_space_inertia(
         self, q: ArrayLike, frames: str | Sequence[str], reference: Reference = "aligned"
@@ -84,6 +129,18 @@ class Operational(Front):
             f"use operational_space_inertia_inverse, which always exists, and invert the rows that "
             f"the task needs, or take fewer frames, or another configuration"
         )
+
+
+def _looked_up(mech: Mechanism, active: Any) -> tuple[Any, ...]:
+    """Names of joints, or flags, as something that can be looked up."""
+    if isinstance(active, str):
+        return (active,)
+    try:
+        split = tuple(active.tolist() if isinstance(active, np.ndarray) else active)
+        hash(split)
+    except TypeError:
+        split = split_of(mech, active)
+    return split
 
 
 def _rank(inverse: np.ndarray, rounding: float) -> int:
