@@ -25,6 +25,7 @@ def settings(robot, name):
     """Arguments that a method needs besides arrays."""
     known = {
         "frame": robot.frame_names[-1],
+        "frames": robot.frame_names[-1],
         "active": robot.joint_names[1:],
         "constraints": (hinge.LoopConstraint(robot.frame_names[-1], "world"),),
     }

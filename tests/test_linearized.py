@@ -101,9 +101,9 @@ def test_both_methods_give_the_same():
 
 @pytest.mark.parametrize("load", [None, "world", "dead"])
 def test_one_sample_of_a_large_robot_comes_by_parts(load, monkeypatch):
-    from hinge.robot import answers
+    from hinge.specialize import routing
 
-    monkeypatch.setattr(answers, "_BY_PARTS", range(100))
+    monkeypatch.setattr(routing, "ONE_SAMPLE_BY_PARTS", range(100))
     robot = hinge.Robot(zoo.tree(7, 4).mechanism)
     s = random_state(robot, 0)
     points = np.random.default_rng(1).normal(size=(len(robot.body_names), 3))
@@ -141,8 +141,9 @@ def test_several_arrays_of_out_go_straight_to_machine_code(dtype, monkeypatch):
 
 def test_batches_of_a_large_robot_go_straight_to_machine_code(monkeypatch):
     from hinge.robot import answers
+    from hinge.specialize import routing
 
-    monkeypatch.setattr(answers, "_BY_PARTS", range(100))
+    monkeypatch.setattr(routing, "ONE_SAMPLE_BY_PARTS", range(100))
     robot = hinge.Robot(zoo.tree(7, 4).mechanism)
     s = random_state(robot, 0)
     one, many = (s.q, s.qd, s.qdd), [np.stack([x, x]) for x in (s.q, s.qd, s.qdd)]
@@ -157,7 +158,7 @@ def test_batches_of_a_large_robot_go_straight_to_machine_code(monkeypatch):
         assert all(np.array_equal(a, b) for a, b in zip(got, batch, strict=True))
     # one sample by parts, as before
     monkeypatch.undo()
-    monkeypatch.setattr(answers, "_BY_PARTS", range(100))
+    monkeypatch.setattr(routing, "ONE_SAMPLE_BY_PARTS", range(100))
     got = robot.forward_dynamics_derivatives(*one)
     assert all(np.array_equal(a, b) for a, b in zip(got, first, strict=True))
     monkeypatch.setattr(answers.ByParts, "_parts", lambda *arguments: "by parts")
@@ -166,14 +167,14 @@ def test_batches_of_a_large_robot_go_straight_to_machine_code(monkeypatch):
 
 
 def test_a_wrong_out_by_parts_is_refused(monkeypatch):
-    from hinge.robot import answers
+    from hinge.specialize import routing
 
     robot = hinge.Robot(zoo.arm(2).mechanism)
     s = random_state(robot, 0)
     n = robot.nv
     messages = []
     for large in (range(0), range(100)):
-        monkeypatch.setattr(answers, "_BY_PARTS", large)
+        monkeypatch.setattr(routing, "ONE_SAMPLE_BY_PARTS", large)
         for out in ([np.zeros((n, n))] * 2, np.zeros((n, n)), [np.zeros((n, n + 1))] * 3):
             with pytest.raises(ArgumentError) as told:
                 robot.forward_dynamics_derivatives(s.q, s.qd, s.qdd, out=out)

@@ -204,3 +204,15 @@ def test_repr_and_names():
     assert QUADRUPED.v_slice("trunk_free") == slice(0, 6)
     assert ARM.frame_names == ("world", "link1", "link2", "link3", "tool")
     assert abs(ARM.total_mass - 4.0 * (1 + 0.8 + 0.64)) < 10 * EPS
+
+
+def test_a_robot_says_which_way_it_goes():
+    text = ARM.explain("inverse_dynamics")
+    assert "unrolled" in text and "canonical" in text and "operations" in text
+    assert "frames" in ARM.explain("jacobian", frame="tool")
+    assert "hybrid" in ARM.explain("hybrid_dynamics", active=["joint1"])
+    assert "column by column" in zoo.snake(70).explain("mass_matrix")
+    forces = ARM.explain("inverse_dynamics", "q", "qd", "qdd", "f_ext")
+    assert forces != text
+    with pytest.raises(ArgumentError, match="no algorithm is called 'mass_matrx'; did you mean"):
+        ARM.explain("mass_matrx")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ from ..graph.program import Program
 from ..graph.scalar import Node
 from ..model.parameters import PARAMETERS
 from ..robot import Robot, check_robot
+from ..robot.method import Numbers
 from ..runtime.arguments import Argument, broadcast
 from ..runtime.check import check_choice, check_number
 from ..runtime.kernel import Kernel
@@ -90,7 +91,7 @@ def simulate(
     taus: ArrayLike | None = None,
     every: int = 1,
     compiled: bool | None = None,
-    **numbers: ArrayLike,
+    **numbers: Unpack[Numbers],
 ) -> Trajectory:
     """Move the robot from (q, qd) under joint forces for a duration, in steps of dt.
 

@@ -10,17 +10,14 @@ import numpy as np
 from ..runtime.arguments import Argument
 from ..runtime.door import Entry
 from ..runtime.kernel import Kernel
-from .columns import by_columns, derivatives_by_columns, too_large
+from ..specialize.routing import Route, route
+from .columns import as_results, by_columns
 from .second_order import FORMS, second_order_kernel
 
 if TYPE_CHECKING:
     from .front import Front
 
 __all__ = ["Answer", "answer_of"]
-
-# DoF from which the straight-line code of ∂q̈ outgrows the instruction caches, so that one state is
-# cheaper by way of M⁻¹; more bodies come by columns, from Algorithm 5, which is more exact there
-_BY_PARTS = range(30, 49)
 
 
 class Answer(Protocol):
@@ -44,12 +41,11 @@ def answer_of(
     if static.get("order", 1) == 2:
         return _second_order(robot, name, arrays, static)
     static = {n: x for n, x in static.items() if n != "order"}
-    if _COLUMNS.get(name, _never)(robot, static):
-        return ByColumns(robot, name, arrays, static, form)
+    many, one = (route(robot.mechanism, name, arrays, static, n) for n in (None, 1))
+    if many.plan == "columns":
+        return ByColumns(robot, many, arrays, static, form)
     kernel = ByKernel(robot.kernel(name, *arrays, **static), arrays, form)
-    if name == "forward_dynamics_derivatives" and robot.nv in _BY_PARTS and "method" not in static:
-        return ByParts(robot, kernel, static)
-    return kernel
+    return ByParts(robot, kernel, static) if one.plan == "parts" else kernel
 
 
 @final
@@ -68,26 +64,6 @@ class ByKernel:
         return self.kernel.entry(otherwise, self.form, self.least)
 
 
-def _never(robot: Front, static: dict[str, Any]) -> bool:
-    return False
-
-
-# whether a result is better made column by column
-_COLUMNS: dict[str, Callable[[Front, dict[str, Any]], bool]] = {
-    "mass_matrix": lambda robot, static: too_large(robot),
-    "mass_matrix_inverse": lambda robot, static: too_large(robot, across=True),
-    "inverse_dynamics_derivatives": lambda robot, static: too_large(robot, matrices=3),
-    "forward_dynamics_derivatives": lambda robot, static: (
-        too_large(robot, matrices=3, across=True) and static.get("method") != "conventional"
-    ),
-}
-# the algorithms of q and of an array that take a vector through a matrix
-_STEPS = {
-    "mass_matrix": [("generalized_momentum", "qd")],
-    "mass_matrix_inverse": [("working_forces", "tau"), ("joint_rates", "nu")],
-}
-
-
 @final
 class ByColumns:
     """Matrices of long mechanisms."""
@@ -95,19 +71,17 @@ class ByColumns:
     def __init__(
         self,
         robot: Front,
-        name: str,
+        way: Route,
         arrays: tuple[str, ...],
         static: dict[str, Any],
         form: type,
     ) -> None:
-        self.robot, self.name, self.arrays = robot, name, arrays
+        self.robot, self.way, self.arrays = robot, way, arrays
         self.static, self.form = static, form
 
     def __call__(self, where: str, given: Sequence[Argument], out: Any) -> Any:
-        if self.name in _STEPS:
-            return by_columns(self.robot, where, given, out, _STEPS[self.name])
-        parts = derivatives_by_columns(self.robot, self.name, where, self.static, given, out)
-        return self.form(*parts)
+        parts = by_columns(self.robot, where, self.way.pieces, self.static, given, out)
+        return parts[0] if len(parts) == 1 else self.form(*parts)
 
     def entry(self, otherwise: Callable[..., Any]) -> Entry | None:
         """Columns are put together in Python."""
@@ -127,11 +101,9 @@ class ByParts:
         leads = [values[a.name].shape[: values[a.name].ndim - len(a.shape)] for a in given]
         if any(n != 1 for lead in leads for n in lead):
             return self.kernel(where, given, out)
-        return self._parts(where, {n: x for n, x in values.items()}, out)
+        return self._parts(where, values, out)
 
     def _parts(self, where: str, x: dict[str, Any], out: Any) -> Any:
-        from .columns import as_results
-
         robot: Any = self.robot
         forces = {"f_ext": x["f_ext"]} if "f_ext" in x else {}
         loads = {**forces, **self.static, **({"points": x["points"]} if "points" in x else {})}

@@ -14,73 +14,37 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..model.mechanism import Mechanism
 from ..runtime.arguments import Argument, broadcast, refuse_infinite
 from ..runtime.kernel import result_arrays
-from ..specialize.programs import is_long
+from ..specialize.routing import Piece
 
 if TYPE_CHECKING:
     from .front import Front
 
-__all__ = ["as_results", "by_columns", "derivatives_by_columns", "too_large"]
-
-# results with more blocks (pairs of bodies) than that are not unrolled; compiling as many takes
-# some seconds
-_MOST_BLOCKS = 4096
-
-
-def too_large(robot: Front, matrices: int = 1, across: bool = False) -> bool:
-    """Whether so many matrices are better made column by column.
-
-    across: they have blocks also for bodies on different branches.
-    """
-    mech = robot.mechanism
-    if not is_long(mech):
-        return False
-    blocks = robot._keep(("blocks", across), lambda: _blocks(mech, across))
-    return matrices * blocks > _MOST_BLOCKS
-
-
-def _blocks(mech: Mechanism, across: bool) -> int:
-    """How many blocks of a matrix are not zero."""
-    if across:
-        return mech.n_bodies**2
-    return sum(2 * len(list(mech.climb(k))) + 1 for _, k in mech.outward())
+__all__ = ["as_results", "by_columns"]
 
 
 def by_columns(
-    robot: Front, where: str, given: Sequence[Argument], out: Any, steps: Sequence[tuple[str, str]]
-) -> np.ndarray:
-    """The symmetric matrix (…, nv, nv) that takes a vector through the steps.
-
-    given: q and perhaps numbers of the mechanism.  steps: algorithms of those and of an array, and
-    the names of that array.
-    """
-    at, columns = _before_columns(where, given), np.eye(robot.nv)
-    for algorithm, array in steps:
-        columns = robot._ask(algorithm, {}, **{**at, array: columns})
-    return as_results(robot, where, [_symmetric(columns)], out)[0]
-
-
-def derivatives_by_columns(
     robot: Front,
-    name: str,
     where: str,
+    pieces: Sequence[Piece],
     static: Mapping[str, Any],
     given: Sequence[Argument],
     out: Any,
 ) -> list[np.ndarray]:
-    """The derivatives along the first three arrays, each (…, nv, nv), the last one symmetric.
+    """Matrices (…, nv, nv), the last one symmetric, as many as the first piece has directions.
 
-    name: that of the derivatives, whose products with vectors are called jvp instead.
+    pieces: algorithms that take unit vectors through the matrices, one after the other.
     """
-    nv, at = robot.nv, _before_columns(where, given)
-    units = np.eye(3 * nv).reshape(3 * nv, 3, nv)
-    along = {f"d{a.name}": units[:, i] for i, a in enumerate(given[:3])}
-    columns = robot._ask(name.replace("derivatives", "jvp"), static, **{**at, **along})
-    parts = np.moveaxis(columns.reshape(*columns.shape[:-2], 3, nv, nv), -3, 0)
-    first, second, third = np.swapaxes(parts, -1, -2)
-    return as_results(robot, where, [first, second, _symmetric(third)], out)
+    nv, at, many = robot.nv, _before_columns(where, given), len(pieces[0].along)
+    units = np.eye(many * nv).reshape(many * nv, many, nv)
+    moved = [units[:, i] for i in range(many)]
+    for piece in pieces:
+        along = dict(zip(piece.along, moved, strict=True))
+        moved = [robot._ask(piece.algorithm, static, **{**at, **along})]
+    columns = moved[0].reshape(*moved[0].shape[:-2], many, nv, nv)
+    parts = list(np.swapaxes(np.moveaxis(columns, -3, 0), -1, -2))
+    return as_results(robot, where, [*parts[:-1], _symmetric(parts[-1])], out)
 
 
 def _before_columns(where: str, given: Sequence[Argument]) -> dict[str, np.ndarray]:

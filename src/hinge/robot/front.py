@@ -11,40 +11,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import algorithms
+from ..algorithms import Algorithms
 from ..errors import ArgumentError, ImmutableError
 from ..functions.compile import compile
-from ..model.mechanism import Mechanism
+from ..model.mechanism import Mechanism, did_you_mean
 from ..model.parameters import PARAMETERS
 from ..runtime.arguments import Argument, no_check
 from ..runtime.check import check_choice
 from ..runtime.kernel import Kernel
 from ..specialize.arrays import array_shape, meaning
+from ..specialize.programs import explain
 from .answers import Answer, answer_of
 from .kernels import robot_kernel
 from .method import Numbers, compiled
+from .settings import settled
 
-__all__ = ["Algorithms", "Front"]
+__all__ = ["Front"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class Algorithms:
-    """The generic algorithms with a mechanism bound: `robot.alg.inverse_dynamics(q, qd, qdd)`.
-
-    They check nothing, do not batch, and run on any scalar in object arrays.
-    """
-
-    def __init__(self, mechanism: Mechanism) -> None:
-        self._mechanism = mechanism
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name not in algorithms.__all__:
-            raise AttributeError(f"hinge.algorithms has no function {name!r}")
-        return partial(getattr(algorithms, name), self._mechanism)
-
-    def __dir__(self) -> list[str]:
-        return algorithms.__all__
 
 
 class Front:
@@ -232,6 +217,19 @@ class Front:
         asked = (name, arrays, self._settings(name, static))
         make = partial(robot_kernel, self.mechanism, *asked, self.dtype, self.threads)
         return self._keep(asked, make)
+
+    def explain(self, name: str, *arrays: str, samples: int | None = None, **static: Any) -> str:
+        """How a method is computed and why, and how many operations that takes, to be printed.
+
+        arrays: names, by default of those that it needs; samples: 1 for a call with one or a batch
+        of one, None for many; static: other arguments, such as `frame` or `active`.
+        """
+        if name not in algorithms.__all__:
+            hint = did_you_mean(name, algorithms.__all__)
+            raise ArgumentError(f"explain {self.name!r}: no algorithm is called {name!r}; {hint}")
+        where, mech = f"explain {name} of {self.name!r}", self.mechanism
+        fixed = {n: settled(mech, where, n, x, split_per_sample=False) for n, x in static.items()}
+        return explain(mech, name, arrays or None, fixed, samples)
 
     @overload
     def compile(self, fn: Callable[P, R], **shapes: tuple[int, ...]) -> Kernel[P, R]:

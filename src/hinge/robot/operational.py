@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ArgumentError, SingularError
+from ..errors import SingularError
 from ..model.mechanism import Mechanism
 from ..model.parameters import parameters
 from ..runtime.arguments import broadcast
 from ..runtime.cache import digest
 from ..runtime.kernel import Kernel
 from .front import Front
-from .settings import split_of
+from .method import Numbers, compiled
+from .settings import frame_names, split_of
 
 if TYPE_CHECKING:
     from ..algorithms.kinematics import Reference
@@ -42,9 +43,7 @@ class Operational(Front):
         traced scalars, so that expressions become part of other kernels: `robot.compile`.
         """
         split = active if active is None else _looked_up(self.mechanism, active)
-        at, shape, dtype, quaternions = (
-            self._kept.get(("operators", split)) or self._symbols(split)
-        )
+        at, shape, dtype, quaternions = self._kept.get(("operators", split)) or self._symbols(split)
         if type(q) is np.ndarray and q.shape == shape:
             if q.dtype == dtype:
                 whole = not quaternions or all(q[a].any() for a in quaternions)
@@ -85,7 +84,11 @@ class Operational(Front):
         return Kernel(make, title, list(shapes), self.dtype, self.threads, key=own).call
 
     def operational_space_inertia(
-        self, q: ArrayLike, frames: str | Sequence[str], reference: Reference = "aligned"
+        self,
+        q: ArrayLike,
+        frames: str | Sequence[str],
+        reference: Reference = "aligned",
+        **numbers: Unpack[Numbers],
     ) -> np.ndarray:
         """Λ = (J M⁻¹ Jᵀ)⁻¹ of one frame or several together: (…, 6 f, 6 f).
 
@@ -93,31 +96,28 @@ class Operational(Front):
         one body, at a singular configuration.  One sample then raises, in a batch it is NaN.
         """
         name = "operational_space_inertia"
-        static = {"frames": self._frames(name, frames), "reference": reference}
+        where = f"{name} of {self.name!r}"
+        static = {"frames": frame_names(where, frames), "reference": reference}
         rows = 6 * len(static["frames"])
         rounding = _ROUNDING * rows * float(np.finfo(self.dtype).eps)
         try:
-            both = self._ask(f"{name}_margin", {**static, "rounding": rounding}, q=q)
+            both = self._ask(f"{name}_margin", {**static, "rounding": rounding}, q=q, **numbers)
         except SingularError:
-            inverse = self._ask(f"{name}_inverse", static, q=q)
+            inverse = self._ask(f"{name}_inverse", static, q=q, **numbers)
             raise SingularError(self._stuck(static["frames"], inverse, rounding)) from None
         return both[0]
 
+    @compiled()
     def operational_space_inertia_inverse(
-        self, q: ArrayLike, frames: str | Sequence[str], reference: Reference = "aligned"
+        self,
+        q: ArrayLike,
+        frames: str | Sequence[str],
+        reference: Reference = "aligned",
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
     ) -> np.ndarray:
         """Λ⁻¹ = J M⁻¹ Jᵀ of one frame or several together, without M or J: (…, 6 f, 6 f)."""
-        name = "operational_space_inertia_inverse"
-        static = {"frames": self._frames(name, frames), "reference": reference}
-        return self._ask(name, static, q=q)
-
-    def _frames(self, name: str, frames: str | Sequence[str]) -> tuple[str, ...]:
-        if isinstance(frames, str):
-            return (frames,)
-        names = tuple(frames) if isinstance(frames, Iterable) else ()
-        if not names:
-            raise ArgumentError(f"{name} of {self.name!r}: frames is {frames!r}; expected names")
-        return names
+        ...
 
     def _stuck(self, frames: tuple[str, ...], inverse: np.ndarray, rounding: float) -> str:
         """Why there is no Λ."""

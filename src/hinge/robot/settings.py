@@ -17,7 +17,7 @@ from ..errors import ArgumentError
 from ..model.mechanism import Mechanism
 from ..runtime.check import check_choice
 
-__all__ = ["settled", "split_of"]
+__all__ = ["frame_names", "settled", "split_of"]
 
 
 def settled(mech: Mechanism, where: str, name: str, value: Any, split_per_sample: bool) -> Any:
@@ -60,7 +60,7 @@ def _looked_at(active: Any) -> Any:
     return np.array(words) if len(lengths) == 1 and -1 not in lengths else words
 
 
-def _frame_names(where: str, frames: Any) -> tuple[str, ...]:
+def frame_names(where: str, frames: Any) -> tuple[str, ...]:
     """One name or several."""
     if isinstance(frames, str):
         return (frames,)
@@ -79,5 +79,5 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 }
 _SETTLE: dict[str, Callable[[str, Any], Any]] = {
     "constraints": as_constraints,
-    "frames": _frame_names,
+    "frames": frame_names,
 }
