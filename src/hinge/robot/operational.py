@@ -42,9 +42,7 @@ class Operational(Front):
         traced scalars, so that expressions become part of other kernels: `robot.compile`.
         """
         split = active if active is None else _looked_up(self.mechanism, active)
-        at, shape, dtype, quaternions = (
-            self._kept.get(("operators", split)) or self._symbols(split)
-        )
+        at, shape, dtype, quaternions = self._kept.get(("operators", split)) or self._symbols(split)
         if type(q) is np.ndarray and q.shape == shape:
             if q.dtype == dtype:
                 whole = not quaternions or all(q[a].any() for a in quaternions)
