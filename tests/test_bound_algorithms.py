@@ -1,18 +1,13 @@
 """The algorithms with a mechanism bound: their names, words and types."""
 
 import inspect
-import json
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import hinge
 from hinge import algorithms, zoo
 from hinge.algorithms import Algorithms
+from type_checker import wrong_lines
 
 ARM = zoo.arm(3).mechanism
 
@@ -57,16 +52,5 @@ def use(mechanism: Mechanism, q: np.ndarray) -> None:
 
 
 def test_a_type_checker_knows_what_they_take(tmp_path):
-    pyright = shutil.which("pyright", path=Path(sys.executable).parent) or shutil.which("pyright")
-    if pyright is None:
-        pytest.skip("pyright is not installed")
-    (tmp_path / "snippet.py").write_text(SNIPPET)
-    settings = {"include": ["snippet.py"], "extraPaths": [str(Path(hinge.__file__).parent.parent)]}
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
-    command = [pyright, "--outputjson", "--pythonpath", sys.executable, "-p", str(tmp_path)]
-    said = subprocess.run(command, capture_output=True, text=True).stdout
-    if not said.startswith("{"):
-        pytest.skip(f"pyright does not run here: {said[:200]}")
-    found = json.loads(said)["generalDiagnostics"]
-    wrong = [i for i, line in enumerate(SNIPPET.splitlines()) if "    #" in line]
-    assert [d["range"]["start"]["line"] for d in found] == wrong
+    found, marked = wrong_lines(tmp_path, SNIPPET)
+    assert found == marked

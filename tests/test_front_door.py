@@ -15,6 +15,7 @@ from hinge import ArgumentError, HingeError, Robot, zoo
 from hinge.model.parameters import parameters, with_parameters
 from hinge.robot.method import Method
 from mechanisms import EPS, assert_close, gripper, random_state
+from type_checker import wrong_lines
 
 COMPILED = sorted(
     {m.name for k in Robot.__mro__ for m in vars(k).values() if isinstance(m, Method)}
@@ -287,3 +288,37 @@ def test_other_arrays_take_the_checked_way():
         assert_close(robot.inverse_dynamics(q, s.qd, s.qdd), expected, 10 * EPS)
     with pytest.raises(ArgumentError, match="q has shape"):
         robot.inverse_dynamics(twice, s.qd, s.qdd)
+
+
+PROGRAM = """
+import numpy as np
+import hinge
+
+def use(robot: hinge.Robot, q: np.ndarray) -> None:
+    tau: np.ndarray = robot.inverse_dynamics(q, q, qdd=q, f_ext=None)
+    robot.inverse_dynamics(q, q, q, f_exd=q)           # a misspelt keyword
+    robot.inverse_dynamics(q, q)                       # one argument too few
+    robot.jacobian(q, "tool", reference="base")        # a choice that there is not
+    robot.mass_matrix(q, inertia=q)
+    robot.mass_matrix(q, inertias=q)                   # a misspelt number of the mechanism
+    slopes: np.ndarray = robot.forward_dynamics_derivatives(q, q, q).dtau
+    second = robot.forward_dynamics_derivatives(q, q, q, order=2).dq_dtau
+    robot.forward_dynamics_derivatives(q, q, q).dq_dtau    # that is of second order
+    motion: hinge.Trajectory = hinge.simulate(robot, q, duration=1.0, gravity=(0, 0, 0))
+    hinge.simulate(robot, q, duraton=1.0)              # a misspelt keyword
+    robot.alg.mass_matrix(q, q)                        # one argument too many
+
+    @robot.compile
+    def step(q: np.ndarray, dt: float) -> np.ndarray:
+        return q + dt * slopes @ q
+
+    moved: np.ndarray = step(q, 0.1) + step(q, dt=0.1) + step(q, 0.1, out=q)
+    step(q, td=0.1)                                    # a misspelt keyword
+    kernel = hinge.compile(lambda x: x * 2, x=(3,))
+    print(tau, second, motion, moved, kernel(q))
+"""
+
+
+def test_a_type_checker_knows_what_methods_take(tmp_path):
+    found, marked = wrong_lines(tmp_path, PROGRAM)
+    assert found == marked
