@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph.loop import Load, LoopProgram, Step, Store
-from ...graph.registers import step_plan
 from ...graph.scalar import Node, reachable
+from ...graph.workspace import step_plan
 from .body import SPARE, Body, parameters
 from .builder import Function, Value
 from .flavor import Flavor
@@ -112,7 +112,7 @@ class _Step(Body):
 
     def text(self) -> str:
         f, order = self.flavor, [n for n in self.nodes if n.op not in ("const", "input")]
-        plan = step_plan(order, self.stores, {}, 0, f.registers - SPARE, len(order) or 1)
+        plan = step_plan(order, len(order) or 1, f.registers - SPARE, self.stores)
         self.waiting = plan.slot
         self.room = self.code.room(f"[{max(plan.slots, 1)} x {f.type}]", "align 64").name
         keep = {node.id for node in self.overwritten.values()}
