@@ -11,31 +11,12 @@ import numpy as np
 from ...graph.loop import Load, LoopProgram, Step, Store
 from ...graph.scalar import Node, reachable
 from ...graph.workspace import step_plan
+from ..layout import LoopLayout
 from .body import SPARE, Body, parameters
 from .builder import Function, Value
 from .flavor import Flavor
 
-__all__ = ["LoopLayout", "loop_bodies"]
-
-
-class LoopLayout:
-    """Where the results of a loop program go: every entry is a value of its own."""
-
-    def __init__(self, program: LoopProgram) -> None:
-        self.program = program
-        self.values: list[Node] = []
-
-    @property
-    def size(self) -> int:
-        """How many values there are."""
-        return len(self.program.results)
-
-    varying = size
-
-    @property
-    def index(self) -> list[int]:
-        """Every entry in its place."""
-        return list(range(self.size))
+__all__ = ["loop_bodies"]
 
 
 def loop_bodies(layout: LoopLayout, f: Flavor) -> tuple[str, list[str], int]:
