@@ -1,4 +1,4 @@
-"""Loop programs for tests, and what they mean."""
+"""Loop programs for tests."""
 
 from functools import partial
 
@@ -6,8 +6,7 @@ import numpy as np
 
 from hinge import algorithms
 from hinge.graph.loop import Load, LoopProgram, Stage, Step, Store, Visit
-from hinge.graph.operations import OPERATIONS
-from hinge.graph.scalar import Graph, reachable
+from hinge.graph.scalar import Graph
 from hinge.specialize.arrays import array_shape
 from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
@@ -24,36 +23,6 @@ def looped(mech, name):
     """The loop program of an algorithm."""
     arrays = {a: array_shape(mech, a) for a in ARRAYS[name]}
     return trace_loops(getattr(algorithms, name), canonical(mech), arrays, name)
-
-
-def interpreted(program, arrays):
-    """What a loop program means: step by step on plain numbers, for one sample."""
-    flat = [np.ravel(x) for x in arrays]
-    slots = [np.zeros((program.rows, size)) for size in program.slots]
-    for slot, values in program.start.items():
-        slots[slot][0, : len(values)] = values
-
-    def loaded(load, visit):
-        if load.kind == "slot":
-            return slots[load.which][getattr(visit, load.row), load.entry]
-        if load.kind == "argument":
-            return flat[load.which][visit.places[load.which] + load.entry]
-        return visit.numbers[load.entry]
-
-    for stage in program.stages:
-        for visit in reversed(program.visits) if stage.backwards else program.visits:
-            step, known = stage.steps[visit.kind], {}
-            for node in reachable(store.value for store in step.stores):
-                if node.op == "input":
-                    known[node.id] = loaded(step.loads[node.value], visit)
-                elif node.op == "const":
-                    known[node.id] = node.value
-                else:
-                    known[node.id] = OPERATIONS[node.op].value(*(known[a.id] for a in node.args))
-            for store in step.stores:
-                row = getattr(visit, store.row)
-                slots[store.slot][row, store.entry] = known[store.value.id]
-    return np.array([slots[slot][row, entry] for slot, row, entry in program.results])
 
 
 def swapping():

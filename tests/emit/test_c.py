@@ -1,10 +1,7 @@
 """Emitted C, compiled and run, against `interpret`: to the bit, the C library's sines granted."""
 
-import ctypes
-import ctypes.util
 import re
 import subprocess
-from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
@@ -30,27 +27,6 @@ from with_c import (
 )
 
 EDGES = (0.0, -0.0, 1.0, -1.0, 0.3, -2.5, 700.0, 1e-310, 3e38, 1e200, np.inf, -np.inf, np.nan)
-
-
-@pytest.fixture
-def c_sines(monkeypatch):
-    """`interpret` with the C library's functions in place of NumPy's, which differ by an ulp."""
-    libm = ctypes.CDLL(ctypes.util.find_library("m"))
-
-    def of(name, count):
-        wide, narrow = getattr(libm, name), getattr(libm, name + "f")
-        for function, kind in ((wide, ctypes.c_double), (narrow, ctypes.c_float)):
-            function.restype, function.argtypes = kind, [kind] * count
-
-        def apply(*args):
-            dtype = np.result_type(*args)
-            function = wide if dtype == np.float64 else narrow
-            return np.vectorize(function, otypes=[dtype])(*args)
-
-        return apply
-
-    for op, count in (("sin", 1), ("cos", 1), ("atan2", 2)):
-        monkeypatch.setitem(OPERATIONS, op, replace(OPERATIONS[op], numpy=of(op, count)))
 
 
 def check(program, scalar, folder, arguments, **names):

@@ -1,4 +1,4 @@
-"""Time loops as machine code: every case is what `interpret_scan` says."""
+"""Time loops as machine code: every case is what `interpret` says."""
 
 import platform
 
@@ -7,7 +7,7 @@ import pytest
 
 import hinge
 from hinge.algebra.small import cos, sin
-from hinge.graph.interpret_scan import interpret_scan
+from hinge.graph.interpret import interpret
 from hinge.graph.program import trace
 from hinge.graph.scan import Scan
 from hinge.runtime.rollout import Rollout
@@ -83,7 +83,7 @@ def test_loops_are_those_of_interpret(name, target, dtype):
         for every, count in ((1, 4), (3, 7), (4, 3)):
             given = arguments(scan, shapes, lead, count, dtype)
             got = kernel(*given, steps=count, every=every)
-            expected = interpret_scan(scan, given, count, every)
+            expected = interpret(scan, given, count, every)
             parts = got if isinstance(got, tuple) else (got,)
             for a, b in zip(parts, expected, strict=True):
                 assert a.shape == b.shape and a.dtype == dtype
@@ -109,7 +109,7 @@ def test_a_sample_that_is_not_finite_is_nan_from_then_on(dtype):
         for result in (x, y, z):
             rows = result[:, sample].reshape(6, -1)
             assert np.isfinite(rows[:bad]).all() and np.isnan(rows[bad:]).all()
-    expected = interpret_scan(scan, [np.zeros((11, 2)), np.ones(11), np.ones((6, 11, 2))], 6)
+    expected = interpret(scan, [np.zeros((11, 2)), np.ones(11), np.ones((6, 11, 2))], 6)
     for got, wanted in zip((x, y, z), expected, strict=True):
         np.testing.assert_array_equal(got[:, :4], wanted[:, :4])
 

@@ -15,7 +15,7 @@ from hinge.functions.derivatives import grad, hessian, jacobian, jvp, vjp
 from hinge.graph.autodiff import adjoints, jacobian_nodes, tangents
 from hinge.graph.functions import less, maximum, minimum, where
 from hinge.graph.interpret import interpret
-from hinge.graph.opened import substitute
+from hinge.graph.leaves import substitute
 from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import Program, trace
 from hinge.graph.scalar import Graph, reachable

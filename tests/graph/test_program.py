@@ -1,4 +1,4 @@
-"""Programs: tracing, counting, telling apart, and cutting into pieces."""
+"""Programs: tracing, counting, telling apart, and putting in order."""
 
 from typing import NamedTuple
 
@@ -8,11 +8,11 @@ import pytest
 import hinge
 from hinge import TraceError, algorithms
 from hinge.graph.interpret import interpret
-from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import Program, trace
 from hinge.graph.scalar import Graph
-from hinge.graph.schedule import depth_first, first_angles, ordered, pieces
-from mechanisms import EPS, ROBOTS, assert_close, random_state
+from hinge.graph.schedule import depth_first, first_angles, ordered
+from hinge.graph.workspace import step_plan
+from mechanisms import EPS, ROBOTS
 
 
 def norm(x):
@@ -112,29 +112,7 @@ def test_the_digest_is_that_of_the_arithmetic():
     assert len({p.digest for p in [same, *others]}) == len(others) + 1
 
 
-# order and pieces
-
-
-def in_pieces(program, inputs, size):
-    """The values of a program, computed piece by piece with nothing kept but the workspace."""
-    cuts, slots = pieces(program.values, size)
-    workspace = [np.nan] * slots
-    written = {}
-    for piece in cuts:
-        known = {id: workspace[slot] for id, slot in piece.loads.items()}
-
-        def value(node, known=known):
-            if node.op == "const":
-                return node.value
-            return inputs[node.value] if node.op == "input" else known[node.id]
-
-        used = [*piece.loads.values(), *piece.stores.values()]
-        assert len(set(used)) == len(used), "two values of a piece in one slot"
-        for node in piece.nodes:
-            written[node.id] = known[node.id] = OPERATIONS[node.op].value(*map(value, node.args))
-            if node.id in piece.stores:
-                workspace[piece.stores[node.id]] = known[node.id]
-    return [written[v.id] for v in program.values]
+# order
 
 
 def quadruped_program():
@@ -146,18 +124,6 @@ def quadruped_program():
 
 
 PROGRAM = quadruped_program()
-
-
-@pytest.mark.parametrize("size", [1, 2, 7, 50, 1000, 10**6])
-def test_pieces_hand_values_on(size):
-    s = random_state(ROBOTS["quadruped"], 1)
-    flat = np.concatenate([s.q, s.qd, s.qdd])
-    (expected,) = interpret(PROGRAM, [s.q, s.qd, s.qdd])
-    assert_close(in_pieces(PROGRAM, flat, size), expected, 10 * EPS)
-    cuts, slots = pieces(PROGRAM.values, size)
-    assert all(len(piece.nodes) <= size for piece in cuts)
-    stored = sum(len(piece.stores) for piece in cuts)
-    assert slots < stored / 2 if len(cuts) > 5 else slots <= stored
 
 
 @pytest.mark.parametrize("in_order", [depth_first, ordered])
@@ -174,7 +140,7 @@ def test_arguments_come_before_their_uses(in_order):
 def test_values_are_made_when_they_are_needed():
     """Depth first: of many values that are written down first, few are waiting at a time."""
     program = trace(lambda x: np.sin(x) * x, [(300,)])
-    assert pieces(program.values, 10)[1] <= 4
+    assert step_plan(ordered(program.values), 10).slots <= 4
 
 
 def test_of_two_orders_the_one_with_less_waiting():
@@ -196,10 +162,6 @@ def test_what_is_ready_is_not_made_again():
     ready = {n.id for n in program.nodes if n.op == "sin"}
     for order in (ordered(program.values, ready), depth_first(program.values, ready)):
         assert sorted(node.op for node in order) == ["add"] * 2 + ["cos"] * 2 + ["mul"] * 4
-
-
-def test_nothing_to_compute_is_no_piece():
-    assert pieces(trace(lambda x: (x, 1.0), [(2,)]).values) == ([], 0)
 
 
 # interpreting

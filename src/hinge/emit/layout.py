@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from ..graph.loop import LoopProgram
 from ..graph.program import Program
 from ..graph.scalar import Node
 
-__all__ = ["Layout"]
+__all__ = ["Layout", "LoopLayout"]
 
 
 class Layout:
@@ -44,3 +45,23 @@ class Layout:
     def index(self) -> list[int]:
         """For every entry of every result, the number of its value."""
         return [self.place[node.id] for node in self.program.values]
+
+
+class LoopLayout:
+    """Where the results of a loop program go: every entry is a value of its own."""
+
+    def __init__(self, program: LoopProgram) -> None:
+        self.program = program
+        self.values: list[Node] = []
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return len(self.program.results)
+
+    varying = size
+
+    @property
+    def index(self) -> list[int]:
+        """Every entry in its place."""
+        return list(range(self.size))

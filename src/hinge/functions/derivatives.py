@@ -22,7 +22,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..graph.arrays import cut, entries, inputs
 from ..graph.autodiff import adjoints, jacobian_nodes, tangents
-from ..graph.opened import Opened, opened
+from ..graph.leaves import OnNewLeaves, on_new_leaves
 from ..graph.program import Program
 from ..graph.scalar import Graph, Node
 from ..runtime.kernel import Kernel
@@ -43,7 +43,7 @@ def grad(fn: Function, argnums: int | tuple[int, ...] = 0) -> Derivative:
     chosen = _argnums(title, argnums)
 
     def rule(graph: Graph, layout: Any, arrays: list[np.ndarray]) -> Tree:
-        inside = _open(title, graph, fn, arrays, chosen)
+        inside = _on_new_leaves(title, graph, fn, arrays, chosen)
         if inside.form is not None or inside.results[0].shape != ():
             raise ArgumentError(
                 f"{title}: the function returns {inside.described}; grad needs a single number: "
@@ -66,9 +66,9 @@ def jacobian(fn: Function, argnums: int | tuple[int, ...] = 0) -> Derivative:
     chosen = _argnums(title, argnums)
 
     def rule(graph: Graph, layout: Any, arrays: list[np.ndarray]) -> Tree:
-        inside = _open(title, graph, fn, arrays, chosen)
+        inside = _on_new_leaves(title, graph, fn, arrays, chosen)
         J = jacobian_nodes(inside.values, inside.leaves)
-        rows = cut(inside.closed(J.ravel()), [a.shape + J.shape[1:] for a in inside.results])
+        rows = cut(inside.on_arguments(J.ravel()), [a.shape + J.shape[1:] for a in inside.results])
         parts = []
         for row in rows:
             blocks = inside.blocks(row)
@@ -98,9 +98,9 @@ def jvp(fn: Function) -> Derivative:
         moving = [i for i, dot in enumerate(dots) if dot is not None]
         for i in moving:
             _require_shape(f"{title}: tangent {i}", dots[i], primals[i], "argument")
-        inside = _open(title, graph, fn, primals, moving)
+        inside = _on_new_leaves(title, graph, fn, primals, moving)
         seeds = dict(zip(inside.leaves, entries(dots[i] for i in moving), strict=True))
-        nodes = inside.closed(tangents(inside.values, seeds))
+        nodes = inside.on_arguments(tangents(inside.values, seeds))
         return _built(inside.form, cut(nodes, [a.shape for a in inside.results]))
 
     def spread(*arguments: Any) -> tuple[Any, list[np.ndarray]]:
@@ -125,7 +125,7 @@ def vjp(fn: Function) -> Derivative:
 
     def rule(graph: Graph, layout: Any, arrays: list[np.ndarray]) -> Tree:
         primals, bars = _unpacked(layout, arrays)
-        inside = _open(title, graph, fn, primals, range(len(primals)))
+        inside = _on_new_leaves(title, graph, fn, primals, range(len(primals)))
         _require_form(title, inside, layout, bars)
         given = [i for i, bar in enumerate(bars) if bar is not None]
         for i in given:
@@ -197,9 +197,9 @@ class Derivative:
         return f"<{self.__name__}>"
 
 
-def _open(
+def _on_new_leaves(
     title: str, graph: Graph, fn: Function, arrays: list[np.ndarray], chosen: Sequence[int]
-) -> Opened:
+) -> OnNewLeaves:
     """The function evaluated on new leaves for the chosen arguments, all of them checked."""
     _require_arguments(title, fn, len(arrays))
     if any(i >= len(arrays) for i in chosen):
@@ -207,7 +207,7 @@ def _open(
             f"{title}: argnums is {', '.join(map(str, chosen))}, but it was called with "
             f"{len(arrays)} arguments, counted from 0"
         )
-    return opened(fn, graph, arrays, chosen, title)
+    return on_new_leaves(fn, graph, arrays, chosen, title)
 
 
 def _graph(arrays: list[np.ndarray]) -> Graph | None:
@@ -285,7 +285,7 @@ def _require_shape(what: str, given: np.ndarray, like: np.ndarray, kind: str) ->
         )
 
 
-def _require_form(title: str, inside: Opened, layout: Any, bars: list[Any]) -> None:
+def _require_form(title: str, inside: OnNewLeaves, layout: Any, bars: list[Any]) -> None:
     single = layout[-1]
     if single != (inside.form is None) or len(bars) != len(inside.results):
         got = "an array" if single else f"a tuple of {len(bars)}"

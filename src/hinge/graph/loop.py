@@ -145,6 +145,8 @@ def alike(
 ) -> dict[tuple[int, int], int]:
     """For entries of slots the first that always equals them, ZERO where that is what they are.
 
+    So a symmetric matrix of six is kept and computed as 21 numbers instead of 36.
+
     believed: the same, as the stages were made to rely on it; left out is ZERO.
     """
     marks: dict[tuple[int, int], list[Any]] = {}

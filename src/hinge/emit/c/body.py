@@ -8,7 +8,7 @@ Parentheses keep the order of the graph, so a compiler that keeps to the standar
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +16,6 @@ import numpy as np
 
 from ...graph.operations import ATOM, CHOICE, OPERATIONS, PRODUCT, SIGN, SINCOS, SUM, TRUTH
 from ...graph.scalar import Node
-from ...graph.schedule import Piece
 
 __all__ = ["Body", "Entry", "Scalar"]
 
@@ -99,25 +98,30 @@ class Body:
     def __init__(
         self,
         scalar: Scalar,
-        piece: Piece,
+        nodes: Iterable[Node],
+        slot: Mapping[int, int],
         inputs: Sequence[Entry] | Mapping[int, Entry],
         results: Mapping[int, Sequence[Entry]],
         kept: Sequence[Node] = (),
     ) -> None:
-        """inputs: where each argument is found; results: where the values of nodes go.
+        """nodes: in order; slot: where in the workspace values wait, for this piece and others.
 
+        inputs: where each argument is found; results: where the values of nodes go.
         kept: what is copied after arguments were written over, and has a name therefore.
         """
         self.lines: list[str] = []
         self.arrays: set[str] = set()
-        self.workspace = bool(piece.loads or piece.stores)
-        self._scalar, self._piece, self._inputs, self._results = scalar, piece, inputs, results
+        self.workspace = False
+        self._scalar, self._slot, self._inputs, self._results = scalar, slot, inputs, results
         self._uses: Counter[int] = Counter()
-        for node in piece.nodes:
+        nodes = list(nodes)
+        for node in nodes:
             for i, a in enumerate(node.args):
                 self._uses[a.id] += OPERATIONS[node.op].c.said(i)
         self._uses.update([node.id for node in kept] * 2)
-        self._known = {id: Expression(_slot(i)) for id, i in piece.loads.items()}
+        # slots that are used again here: what was there before needs a name
+        self._written = {slot[node.id] for node in nodes if node.id in slot}
+        self._known: dict[int, Expression] = {}
         # expressions that have no name yet
         self._loose: set[int] = set()
         self._angles: dict[int, int] = {}
@@ -126,13 +130,13 @@ class Body:
             if node.op == "input":
                 self._known[node.id] = self._operand(node)
                 self._name(node)
-        for node in piece.nodes:
+        for node in nodes:
             self._statement(node)
 
     def _statement(self, node: Node) -> None:
         """Compute a node: inside its one use, into its one place, or into a name of its own."""
         expression, uses = self._expression(node), self._uses[node.id]
-        places = [_slot(self._piece.stores[node.id])] if node.id in self._piece.stores else []
+        places = [self._waiting(node)] if node.id in self._slot else []
         places += [self._place(entry) for entry in self._results.get(node.id, ())]
         self._known[node.id] = expression
         if uses == 1 and not places and node.op not in SINCOS:
@@ -178,12 +182,16 @@ class Body:
             return self._scalar.number(node.value)
         if node.op == "input" and node.id not in self._known:
             return Expression(self._place(self._inputs[node.value]))
+        if node.id not in self._known:
+            self._known[node.id] = Expression(self._waiting(node))
+            if self._slot[node.id] in self._written:
+                self._name(node)
         return self._known[node.id]
+
+    def _waiting(self, node: Node) -> str:
+        self.workspace = True
+        return f"w->v[{self._slot[node.id]}]"
 
     def _place(self, entry: Entry) -> str:
         self.arrays.add(entry.array)
         return f"{entry.array}[{entry.offset}]"
-
-
-def _slot(index: int) -> str:
-    return f"w->v[{index}]"

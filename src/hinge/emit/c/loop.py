@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, groupby
 
 from ...graph.loop import Load, LoopProgram, Stage, Step
-from ...graph.schedule import Piece, ordered
+from ...graph.schedule import ordered
 from .body import Body, Entry
 from .file import PART, Front, block, wrapped
 
@@ -184,9 +184,9 @@ class _Step:
         results: dict[int, list[Entry]] = {}
         for node, entry in free:
             results.setdefault(node.id, []).append(entry)
-        piece = Piece(tuple(ordered(node for node, _ in stored)), {}, {})
+        nodes = ordered(node for node, _ in stored)
         kept = [node for node, _ in over if node.op != "const"]
-        body = Body(file.scalar, piece, inputs, results, kept)
+        body = Body(file.scalar, nodes, {}, inputs, results, kept)
         for node, entry in [x for x in free if x[0].op in ("const", "input")] + over:
             body.copy(node, entry)
         self.touched = {array.split("->")[0] for array in body.arrays}

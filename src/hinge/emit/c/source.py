@@ -2,7 +2,7 @@
 
 Nothing is allocated and nothing is global.  A program of up to a thousand operations is one
 function; a longer one is cut into static functions that hand values on in a workspace on the stack,
-since compilers take more than linear time over long functions.  Programs with loops: `c_loop.py`.
+since compilers take more than linear time over long functions.  Programs with loops: `loop.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from ...errors import ArgumentError
 from ...graph.loop import LoopProgram
 from ...graph.program import Program
 from ...graph.scalar import Node
-from ...graph.schedule import PIECE, Piece, pieces
+from ...graph.schedule import ordered
+from ...graph.workspace import PIECE, step_plan
 from .body import Body, Entry, Scalar
 from .file import PART, Front, block, wrapped
 from .loop import loops_text
@@ -48,9 +49,9 @@ class _Straight:
 
     def __init__(self, front: Front, program: Program) -> None:
         self.front, self.program = front, program
-        self.cuts, self.slots = pieces(program.values)
+        self.plan = step_plan(ordered(program.values))
         # at least as many as there will be parts
-        most = len(self.cuts) + len(program.values) // PIECE + 1
+        most = len(self.plan.pieces) + len(program.values) // PIECE + 1
         self.parts = [f"{front.name}_part{i + 1}" for i in range(most)]
         front.settle(self.parts)
 
@@ -60,7 +61,7 @@ class _Straight:
         texts, lines = self.several(bodies) if len(bodies) > 1 else ([], bodies[0].lines)
         used = {name for body in bodies for name in body.arrays}
         code = "\n\n".join([*texts, self.front.function(lines, used)])
-        size = self.slots * self.front.scalar.bytes
+        size = self.plan.slots * self.front.scalar.bytes
         workspace = [f"Workspace on the stack: {size} bytes."] if size else []
         return self.front.file("straight-line C99", code, workspace)
 
@@ -72,13 +73,13 @@ class _Straight:
         places: dict[int, list[Entry]] = {}
         for node, entry in zip(self.program.values, outputs, strict=True):
             places.setdefault(node.id, []).append(entry)
-        cuts = self.cuts or [Piece((), {}, {})]
-        bodies = [Body(scalar, cut, inputs, places) for cut in cuts]
+        pieces = [[step.node for step in piece] for piece in self.plan.pieces] or [[]]
+        bodies = [Body(scalar, nodes, self.plan.slot, inputs, places) for nodes in pieces]
         # results that need no operation come last, and may be many
         rest = [(n, e) for n, e in zip(self.program.values, outputs, strict=True) if _is_leaf(n)]
         for i, (node, entry) in enumerate(rest):
             if i and not i % PIECE:
-                bodies.append(Body(scalar, Piece((), {}, {}), inputs, {}))
+                bodies.append(Body(scalar, [], {}, inputs, {}))
             bodies[-1].copy(node, entry)
         return bodies
 
@@ -86,8 +87,8 @@ class _Straight:
         """A function for each body, and the lines that call them in turn."""
         front, kind = self.front, f"struct {self.front.name}_work"
         texts, calls = [PART], []
-        if self.slots:
-            texts.append(f"{kind} {{\n    {front.scalar.name} v[{self.slots}];\n}};")
+        if self.plan.slots:
+            texts.append(f"{kind} {{\n    {front.scalar.name} v[{self.plan.slots}];\n}};")
             calls.append(f"{kind} w;")
         for name, body in zip(self.parts, bodies, strict=False):
             arrays = [a for a in front.arrays if a.name in body.arrays]

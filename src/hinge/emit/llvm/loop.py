@@ -9,33 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph.loop import Load, LoopProgram, Step, Store
-from ...graph.registers import step_plan
 from ...graph.scalar import Node, reachable
+from ...graph.workspace import step_plan
+from ..layout import LoopLayout
 from .body import SPARE, Body, parameters
 from .builder import Function, Value
 from .flavor import Flavor
 
-__all__ = ["LoopLayout", "loop_bodies"]
-
-
-class LoopLayout:
-    """Where the results of a loop program go: every entry is a value of its own."""
-
-    def __init__(self, program: LoopProgram) -> None:
-        self.program = program
-        self.values: list[Node] = []
-
-    @property
-    def size(self) -> int:
-        """How many values there are."""
-        return len(self.program.results)
-
-    varying = size
-
-    @property
-    def index(self) -> list[int]:
-        """Every entry in its place."""
-        return list(range(self.size))
+__all__ = ["loop_bodies"]
 
 
 def loop_bodies(layout: LoopLayout, f: Flavor) -> tuple[str, list[str], int]:
@@ -112,7 +93,7 @@ class _Step(Body):
 
     def text(self) -> str:
         f, order = self.flavor, [n for n in self.nodes if n.op not in ("const", "input")]
-        plan = step_plan(order, self.stores, {}, 0, f.registers - SPARE, len(order) or 1)
+        plan = step_plan(order, len(order) or 1, f.registers - SPARE, self.stores)
         self.waiting = plan.slot
         self.room = self.code.room(f"[{max(plan.slots, 1)} x {f.type}]", "align 64").name
         keep = {node.id for node in self.overwritten.values()}

@@ -5,6 +5,9 @@ Cody–Waite reduction by π/2 in three parts (four for float), their products e
 at most 1.5 ulp.  With fused multiply-add the parts of π/2 have all their bits, x − n p₁ is exact,
 and the tail, below half an ulp, is let go: half as many operations, and 1.4 ulp at most where it
 was sampled.  A lane beyond (or not a number) goes to the C library.
+
+What it gives: both of an angle take 0.9 ns in vectors of eight doubles with fused multiply-add,
+where the C library takes 18 ns.
 """
 
 from __future__ import annotations
@@ -97,7 +100,9 @@ def sincos(code: Function, f: Flavor, x: Value) -> tuple[Value, Value]:
 def angles_loop(f: Flavor) -> str:
     """`angles(both, n)`: of n angles the sines in their place, the cosines n further on.
 
-    A loop keeps the constants in registers, and takes no time to compile.
+    A loop keeps the constants in registers, and takes no time to compile.  What it gives, with
+    `first_angles` and the order of the sweeps: Talos' inverse and forward dynamics 1.5 × faster in
+    batches, one call of Panda's inverse dynamics 1.3 ×, of Talos' 2.1 ×.
     """
     code = Function(f"angles_{f.name}", "void", "ptr both", "i64 n", attributes="noinline #0")
     both, n = code.parameters

@@ -12,13 +12,13 @@ from typing import Any
 from ...graph.loop import LoopProgram
 from ...graph.program import Program
 from ...graph.scan import Scan
-from ..layout import Layout
+from ..layout import Layout, LoopLayout
 from .batch import run
 from .body import all_bodies, bodies
 from .builder import HEAD, Function, i64
 from .fast import batch_call, single_call
 from .flavor import Flavor
-from .loop import LoopLayout, loop_bodies
+from .loop import loop_bodies
 from .math import angles_loop, declarations, library
 from .scan import scan_parts
 from .stream import streamed, streams

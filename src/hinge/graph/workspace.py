@@ -1,9 +1,15 @@
-"""Which values wait in memory, when a program has more of them than the CPU has registers.
+"""Operations in pieces that compile quickly, and which values wait in a workspace meanwhile.
 
-The order of the operations is known, and with it the next use of every value: when the registers
-are full, the value leaves that is needed last (Belady's rule).  It has been stored when it was
-made, and is fetched again when it is needed.  A product that is used by one sum alone is made just
-before it, since the two are one operation, and needs no register of its own.
+What a later piece needs goes through a slot of the workspace, and a slot is free again after its
+last use.  So does what the CPU has no register for.  The order of the operations is known, and with
+it the next use of every value: when the registers are full, the value leaves that is needed last
+(Belady's rule).  It has been stored when it was made, and is fetched again when it is needed.  A
+product that is used by one sum alone is made just before it, since the two are one operation, and
+needs no register of its own.
+
+What it gives, on vectors, where LLVM would spill what it likes: Panda ∂τ 102 → 90 ns and ∂q̈
+158 → 146 ns a state, Talos ∂q̈ 3.8 → 3.0 µs, forward dynamics of a chain of 128 in loops 3.5 → 2.8.
+C has pieces too, but leaves registers to its compiler.
 """
 
 from __future__ import annotations
@@ -14,7 +20,10 @@ from typing import NamedTuple
 
 from .scalar import Node
 
-__all__ = ["Step", "StepPlan", "step_plan"]
+__all__ = ["PIECE", "Step", "StepPlan", "step_plan"]
+
+# operations of a piece: compilers take more than linear time over long functions
+PIECE = 1000
 
 _NEVER = 1 << 60
 
@@ -39,22 +48,24 @@ class StepPlan(NamedTuple):
 
 def step_plan(
     order: Sequence[Node],
-    results: Collection[int],
-    ready: Mapping[int, int],
-    slots: int,
-    registers: int,
-    size: int,
+    size: int = PIECE,
+    registers: int | None = None,
+    results: Collection[int] = (),
+    ready: Mapping[int, int] | None = None,
+    slots: int = 0,
 ) -> StepPlan:
     """The plan of operations in an order, in pieces of at most `size` or so.
 
+    registers: how many, None if there are enough for a piece.
     results: values that are stored elsewhere as soon as they are made, and can be fetched there.
     ready: what is in the first so many slots already.
     """
-    melted = _melted(order, results)
+    ready = ready or {}
+    melted = set() if registers is None else _melted(order, results)
     kept = [node for node in order if node.id not in melted]
     needs = [_operands(node, melted) for node in kept]
     step = max(1, -(-len(kept) // (-(-len(kept) // size) or 1)))
-    machine = _Registers(registers, needs)
+    machine = _Registers(registers or len(order), needs)
     pieces: list[list[Step]] = []
     for i, node in enumerate(kept):
         if i % step == 0:

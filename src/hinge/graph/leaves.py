@@ -1,4 +1,4 @@
-"""Functions of arrays opened for derivatives: new leaves in the places of their arguments."""
+"""Functions of arrays on new leaves, in the places of the arguments that derivatives are of."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from .arrays import Shape, cut, entries, inputs, lifted
 from .scalar import Graph, Node, reachable
 
-__all__ = ["Opened", "opened", "substitute"]
+__all__ = ["OnNewLeaves", "on_new_leaves", "substitute"]
 
 
 @dataclass(frozen=True)
-class Opened:
+class OnNewLeaves:
     """A function evaluated on new leaves in the places of some arguments.
 
     New, so that what the function closes over, or has in another argument, is not moved along with
@@ -41,13 +41,13 @@ class Opened:
             return f"an array of shape {self.results[0].shape}"
         return f"a tuple of {len(self.results)}"
 
-    def closed(self, nodes: Iterable[Node]) -> list[Node]:
+    def on_arguments(self, nodes: Iterable[Node]) -> list[Node]:
         """The nodes with the arguments back in their places."""
         return substitute(list(nodes), self.places)
 
     def like_arguments(self, nodes: Iterable[Node]) -> list[np.ndarray]:
         """One node for each leaf, as arrays of the shapes of the arguments."""
-        return cut(self.closed(nodes), self.shapes)
+        return cut(self.on_arguments(nodes), self.shapes)
 
     def blocks(self, row: np.ndarray) -> list[np.ndarray]:
         """An array over (…, leaves) cut into one over (…, *shape) for each argument."""
@@ -57,13 +57,13 @@ class Opened:
         return [part.reshape(row.shape[:-1] + shape) for part, shape in pairs]
 
 
-def opened(
+def on_new_leaves(
     fn: Callable[..., Any],
     graph: Graph,
     arrays: Sequence[np.ndarray],
     chosen: Sequence[int],
     title: str,
-) -> Opened:
+) -> OnNewLeaves:
     """Evaluate fn in the graph, with new leaves for the chosen arguments."""
     shapes = [arrays[i].shape for i in chosen]
     fresh = [inputs(graph, shape) for shape in shapes]
@@ -75,7 +75,7 @@ def opened(
     form = type(result) if isinstance(result, tuple) else None
     parts = result if form else (result,)
     results = [lifted(f"{title}: the function", graph, part) for part in parts]
-    return Opened(shapes, leaves, dict(zip(leaves, places, strict=True)), results, form)
+    return OnNewLeaves(shapes, leaves, dict(zip(leaves, places, strict=True)), results, form)
 
 
 def substitute(nodes: Sequence[Node], places: Mapping[Node, Node]) -> list[Node]:

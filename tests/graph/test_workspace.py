@@ -1,4 +1,4 @@
-"""Registers: a machine with few of them does what it is told and gets the right numbers."""
+"""The workspace: a machine with few registers does what it is told and gets it right."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,8 @@ from hinge import algorithms
 from hinge.graph.interpret import interpret
 from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import trace
-from hinge.graph.registers import step_plan
 from hinge.graph.schedule import ordered
+from hinge.graph.workspace import step_plan
 from mechanisms import EPS, ROBOTS, random_state
 
 
@@ -64,7 +64,7 @@ class Machine:
 
 def planned(program, registers, size=10**6):
     wanted = {v.id for v in program.values}
-    return step_plan(ordered(program.values), wanted, {}, 0, registers, size)
+    return step_plan(ordered(program.values), size, registers, wanted)
 
 
 def run(program, registers, size=10**6):
@@ -83,6 +83,19 @@ def test_a_machine_with_so_many_registers_gets_the_right_numbers(program, regist
     machine = run(program, registers, size)
     # what the last operation made may be on its way to memory
     assert machine.most <= registers + 1
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 50, 1000])
+def test_pieces_hand_values_on(program, size):
+    """With registers enough only what a later piece needs is stored, and slots are used again."""
+    plan = run(program, None, size).plan
+    assert all(len(piece) <= size for piece in plan.pieces)
+    assert [s.node for piece in plan.pieces for s in piece] == ordered(program.values)
+    made = [{step.node.id for step in piece} for piece in plan.pieces]
+    for here, piece in zip(made, plan.pieces, strict=True):
+        for a in (a for step in piece for a in step.node.args if a.op not in ("const", "input")):
+            assert a.id in here or a.id in plan.slot or a in program.values
+    assert plan.slots < len(plan.slot) / 2 if len(plan.pieces) > 5 else plan.slots <= len(plan.slot)
 
 
 def test_more_registers_mean_less_to_store_and_to_fetch(program):
@@ -119,7 +132,7 @@ def test_what_is_ready_is_fetched_where_it_is():
     program = trace(lambda x: np.sin(x[0]) * x[1] + x[0], [(2,)])
     ready = {n.id: 3 for n in program.nodes if n.op == "sin"}
     wanted = {v.id for v in program.values}
-    plan = step_plan(ordered(program.values, ready), wanted, ready, 4, 8, 100)
+    plan = step_plan(ordered(program.values, ready), 100, 8, wanted, ready, 4)
     assert plan.slots == 4 and plan.slot == ready
     workspace = [0.0, 0.0, 0.0, 0.25]
     assert list(Machine(program, plan, [1.0, 2.0], workspace).results.values()) == [1.5]
