@@ -19,8 +19,8 @@ import numpy as np
 from hinge import algorithms
 from hinge.algorithms.linearized.articulated import articulated
 from hinge.algorithms.linearized.conventional import conventional_derivatives, conventional_jvp
-from hinge.algorithms.linearized.forward import all_directions, one_direction
-from hinge.algorithms.linearized.inverse import seen_in
+from hinge.algorithms.linearized.forward_derivatives import all_directions, one_direction
+from hinge.algorithms.linearized.inverse_derivatives import seen_in
 from hinge.algorithms.linearized.nominal import nominal
 from hinge.graph.program import trace
 from hinge.specialize.canonical import canonical

@@ -11,6 +11,7 @@ import numpy as np
 import hinge
 from hinge import algorithms
 from hinge.algebra.rotation import from_rpy
+from hinge.algorithms.declare import ALGORITHMS
 from mechanisms import EPS, JOINTS, ROBOTS, random_state
 
 __all__ = ["EPS", "TREES", "everything", "loads", "mutated", "random_state", "reference_inverse"]
@@ -121,6 +122,7 @@ def mutated(name: str, changes: dict[str, dict[str, str]]) -> types.ModuleType:
     """
     folder = Path(algorithms.__file__).parent
     made: dict[str, types.ModuleType] = {}
+    declared = dict(ALGORITHMS)
     for module in [*(m for m in changes if m != name), name]:
         source = (folder / f"{module.replace('.', '/')}.py").read_text()
         for old, new in changes.get(module, {}).items():
@@ -134,5 +136,6 @@ def mutated(name: str, changes: dict[str, dict[str, str]]) -> types.ModuleType:
             exec(compile(source, f"{module} (changed)", "exec"), copy.__dict__)
         finally:
             sys.modules.update(originals)
+            ALGORITHMS.update(declared)
         made[module] = copy
     return made[name]

@@ -9,8 +9,8 @@ from cost.test_cost import chain, panda
 from hinge import algorithms
 from hinge.algorithms.linearized.articulated import articulated
 from hinge.algorithms.linearized.conventional import conventional_derivatives
-from hinge.algorithms.linearized.forward import all_directions, one_direction
-from hinge.algorithms.linearized.inverse import seen_in
+from hinge.algorithms.linearized.forward_derivatives import all_directions, one_direction
+from hinge.algorithms.linearized.inverse_derivatives import seen_in
 from hinge.algorithms.linearized.nominal import nominal
 from hinge.graph.program import trace
 from hinge.robot.kernels import robot_kernel

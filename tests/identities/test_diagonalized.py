@@ -17,7 +17,7 @@ from hinge.graph.interpret import interpret
 from mechanisms import EPS, ROBOTS, along, assert_close, complex_step, random_state
 
 SEEDS = (0, 1)
-sweeps = importlib.import_module("hinge.algorithms.diagonalized.dynamics")
+sweeps = importlib.import_module("hinge.algorithms.diagonalized.diagonal_dynamics")
 every_robot = pytest.mark.parametrize(
     ("name", "seed"), [(name, seed) for name in ROBOTS for seed in SEEDS]
 )

@@ -16,7 +16,7 @@ import pytest
 import hinge
 from hinge.algebra.rotation import from_rpy
 from hinge.algebra.spatial import congruence, cross_force
-from hinge.algorithms.diagonalized.factor import riccati
+from hinge.algorithms.diagonalized.mass_factor import riccati
 from hinge.operators import Operators, derivative
 from mechanisms import EPS, JOINTS, random_state
 

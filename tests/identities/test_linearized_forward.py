@@ -134,7 +134,11 @@ def test_long_chains_keep_their_digits():
 
 
 # what paper L prints, and what it must be: erratum → changed lines
-FORWARD, ARTICULATED, NOMINAL = "linearized.forward", "linearized.articulated", "linearized.nominal"
+FORWARD, ARTICULATED, NOMINAL = (
+    "linearized.forward_derivatives",
+    "linearized.articulated",
+    "linearized.nominal",
+)
 GYRO = "gyroscopic(mech.M[k], n.V[k] + n.V[k])"
 MISPRINTS = {
     "1: the force term transposed": {
@@ -178,7 +182,7 @@ MISPRINTS = {
 MATRIX_MISPRINTS = {
     "8: K̂ − 2 K Ĵ": {FORWARD: {"a.G_hat[k] - J_plus.T @ G[k]": "a.G_hat[k] - 2 * J_plus.T @ G[k]"}},
     "12: no blocks across branches": {
-        FORWARD: {"for d, i, S, _ in branches if d != c": "for d, i, S, _ in ()"}
+        FORWARD: {"for d, i, S, _ in spread[j] if d != c": "for d, i, S, _ in ()"}
     },
 }
 

@@ -134,7 +134,7 @@ def test_slopes_of_the_hinge_map_are_its_derivatives(kind):
 
 
 # what paper L prints, and what it must be: erratum → changed lines, algorithms that notice
-NOMINAL, INVERSE = "linearized.nominal", "linearized.inverse"
+NOMINAL, INVERSE = "linearized.nominal", "linearized.inverse_derivatives"
 MISPRINTS = {
     "1: the force term transposed": {
         NOMINAL: {

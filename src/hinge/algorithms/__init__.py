@@ -12,28 +12,28 @@ from .constraints import (
     constraint_error,
     constraint_jacobian,
 )
-from .diagonalized.dynamics import (
+from .diagonalized.diagonal_dynamics import (
     articulated_rates,
     diagonal_coriolis,
     diagonal_coriolis_matrix,
     diagonal_dynamics,
     mass_factor_rate,
 )
-from .diagonalized.factor import mass_factor, mass_factor_inverse
-from .diagonalized.geometry import christoffel, curvature, is_flat, mass_factor_curl
-from .diagonalized.rates import (
+from .diagonalized.mass_factor import mass_factor, mass_factor_inverse
+from .diagonalized.mass_matrix_rates import (
+    coriolis_matrix,
+    mass_matrix_rate,
+    mass_matrix_second_sensitivity,
+    mass_matrix_sensitivity,
+)
+from .diagonalized.mass_metric import christoffel, curvature, is_flat, mass_factor_curl
+from .diagonalized.rates_and_forces import (
     innovations,
     joint_forces,
     joint_rates,
     total_rates,
     working_forces,
     working_gravity,
-)
-from .diagonalized.sensitivity import (
-    coriolis_matrix,
-    mass_matrix_rate,
-    mass_matrix_second_sensitivity,
-    mass_matrix_sensitivity,
 )
 from .energy import (
     center_of_mass,
@@ -54,8 +54,8 @@ from .kinematics import (
     poses,
     velocity_product_acceleration,
 )
-from .linearized.forward import forward_dynamics_derivatives, forward_dynamics_jvp
-from .linearized.inverse import inverse_dynamics_derivatives, inverse_dynamics_jvp
+from .linearized.forward_derivatives import forward_dynamics_derivatives, forward_dynamics_jvp
+from .linearized.inverse_derivatives import inverse_dynamics_derivatives, inverse_dynamics_jvp
 from .mass_matrix import crba, mass_matrix, mass_matrix_inverse
 from .operational_space import (
     operational_space_inertia,
@@ -63,7 +63,6 @@ from .operational_space import (
     operational_space_inertia_margin,
 )
 from .passive import passive_forces, spring_energy
-from .underactuated.derivatives import hybrid_dynamics_derivatives
 from .underactuated.generalized_jacobians import (
     active_inertia,
     complete_motion,
@@ -74,6 +73,7 @@ from .underactuated.generalized_jacobians import (
     generalized_motion,
     schur_blocks,
 )
+from .underactuated.hybrid_derivatives import hybrid_dynamics_derivatives
 from .underactuated.hybrid_dynamics import hybrid_dynamics, hybrid_response
 
 __all__ = [

@@ -21,7 +21,7 @@ from ..algebra.small import half_upper, inverse_spd, mirror_lower, solve_spd, up
 from ..errors import ModelError
 from ..model.mechanism import Mechanism
 from .declare import with_followers
-from .diagonalized.dynamics import (
+from .diagonalized.diagonal_dynamics import (
     ArticulatedRates,
     articulated_rates,
     diagonal_coriolis,
@@ -29,8 +29,9 @@ from .diagonalized.dynamics import (
     diagonal_dynamics,
     mass_factor_rate,
 )
-from .diagonalized.factor import mass_factor, mass_factor_inverse
-from .diagonalized.rates import (
+from .diagonalized.mass_factor import mass_factor, mass_factor_inverse
+from .diagonalized.mass_matrix_rates import coriolis_matrix, mass_matrix_rate
+from .diagonalized.rates_and_forces import (
     Innovations,
     innovations,
     joint_forces,
@@ -39,18 +40,17 @@ from .diagonalized.rates import (
     working_forces,
     working_gravity,
 )
-from .diagonalized.sensitivity import coriolis_matrix, mass_matrix_rate
 from .forward_dynamics import forward_dynamics
 from .inverse_dynamics import bias_forces, gravity_forces
 from .kinematics import Reference, jacobian
 from .linearized.conventional import conventional_forward_derivatives, conventional_forward_jvp
-from .linearized.forward import (
+from .linearized.forward_derivatives import (
     ForwardDynamicsDerivatives,
     Method,
     forward_dynamics_derivatives,
     forward_dynamics_jvp,
 )
-from .linearized.inverse import Axes
+from .linearized.inverse_derivatives import Axes
 from .linearized.loads import Load
 from .mass_matrix import mass_matrix, mass_matrix_inverse
 from .operational_space import operational_space_inertia_inverse

@@ -15,7 +15,7 @@ from ...algebra.small import mirror_lower, solve_spd
 from ...model.mechanism import Mechanism
 from ..inverse_dynamics import bias_forces
 from ..mass_matrix import mass_matrix
-from .inverse import Axes, inverse_dynamics_derivatives, inverse_dynamics_jvp, seen_in
+from .inverse_derivatives import Axes, inverse_dynamics_derivatives, inverse_dynamics_jvp, seen_in
 from .loads import Load
 
 __all__ = [
