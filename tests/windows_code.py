@@ -12,8 +12,11 @@ import os
 import re
 from functools import cache
 
-from hinge.emit.llvm.body import Flavor
-from hinge.emit.llvm.python import helpers
+import numpy as np
+
+import hinge
+from hinge.emit.llvm.module import module_text
+from hinge.graph.program import trace
 from hinge.runtime import engine, loader
 from hinge.runtime.symbols import symbols
 from hinge.runtime.target import host
@@ -21,17 +24,19 @@ from hinge.runtime.target import host
 TRIPLE = "x86_64-pc-windows-msvc-elf"
 # more arguments than any function of ours has that Python calls
 _MOST = 10
-_MATH = """
-declare double @hinge_sin(double)
-declare double @hinge_cos(double)
-declare double @hinge_atan2(double, double)
-"""
 # the stack of Linux grows by itself; this leaves every register alone
 _NO_PROBE = """
 define void @to_chkstk() nounwind {
   ret void
 }
 """
+
+
+def declarations() -> list[str]:
+    """What a module says of every name that it does not define: functions, and objects."""
+    program = trace(lambda x: (np.sin(x), hinge.atan2(x[0], x[1])), [(2,)])
+    text = module_text(program, host().flavor("double"))
+    return re.findall(r"^(?:declare .* @hinge_.*|@hinge_.* = external .*)$", text, re.MULTILINE)
 
 
 def run_code_for_windows() -> None:
@@ -49,9 +54,9 @@ def run_code_for_windows() -> None:
 def _outward() -> dict[str, int]:
     """For every name that code for Windows calls, where it has to go."""
     known = dict(symbols())
-    declared = re.findall(r"declare (\w+) @hinge_(\w+)\((.*)\)", _MATH + helpers(Flavor(1)))
-    text = _MATH + _NO_PROBE
-    text += "\n".join(line for line in helpers(Flavor(1)).splitlines() if line[:7] == "declare")
+    lines = declarations()
+    declared = re.findall(r"declare (\w+) @hinge_(\w+)\((.*)\)", "\n".join(lines))
+    text = "\n".join([_NO_PROBE, *lines])
     for kind, name, types in declared:
         given = ", ".join(f"{t} %a{i}" for i, t in enumerate(filter(None, types.split(", "))))
         call, back = f"call {kind} @hinge_{name}({given})", "ret void"

@@ -14,15 +14,14 @@ import pytest
 
 import hinge
 from hinge import Kernel, zoo
-from hinge.emit.llvm.body import Flavor
 from hinge.emit.llvm.module import module_text
-from hinge.emit.llvm.python import helpers
 from hinge.emit.llvm.team import team_text
 from hinge.graph.program import trace
 from hinge.robot.kernels import robot_kernel
 from hinge.runtime import engine, loader, symbols
-from hinge.runtime.target import Target
+from hinge.runtime.target import Target, host
 from public_tour import CONDITIONS
+from windows_code import declarations
 
 TESTS = Path(__file__).parents[1]
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="leaves Linux")
@@ -98,8 +97,7 @@ SYSTEMS = {
 }
 
 
-SYMBOLS = {f"hinge_{name}" for name in ("sin", "cos", "atan2")}
-SYMBOLS |= set(re.findall(r"@(hinge_\w+)", helpers(Flavor(1))))
+SYMBOLS = set(re.findall(r"@(hinge_\w+)", "\n".join(declarations())))
 
 
 def programs():
@@ -119,8 +117,8 @@ def objects(system):
     llvm.initialize_all_asmprinters()
     triple, target = SYSTEMS[system]
     texts = [team_text()] if triple.startswith(platform.machine()) else []
-    for scalar, bits in (("double", 64), ("float", 32)):
-        flavor = Flavor(target.vector_bits // bits, scalar, True, 16)
+    for scalar in ("double", "float"):
+        flavor = target._replace(features="+fma").flavor(scalar)
         texts += [module_text(program, flavor, True) for program in programs()]
     with pytest.MonkeyPatch.context() as m:
         m.setattr(engine, "_triple", lambda: triple)
@@ -226,7 +224,7 @@ def test_a_c_library_of_its_own(monkeypatch):
 
 def test_a_module_without_calls_from_python_needs_nothing_of_it():
     program = trace(lambda x: np.sin(x), [(3,)])
-    text = module_text(program, Flavor(2), python=False)
+    text = module_text(program, host().flavor("double"), python=False)
     assert "hinge_sin" in text and not any(name in text for name in symbols.python_symbols())
 
 
