@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import hinge
 from hinge.cli import main
 from hinge.runtime import cache
 
@@ -57,9 +58,21 @@ def test_info_says_no_in_one_line(tmp_path, capsys):
 
 
 def test_the_command_is_installed(tmp_path):
-    hinge = os.path.join(os.path.dirname(sys.executable), "hinge")
-    run = subprocess.run([hinge, "info", "nothing"], capture_output=True, text=True, cwd=tmp_path)
+    command = os.path.join(os.path.dirname(sys.executable), "hinge")
+    run = subprocess.run([command, "info", "nothing"], capture_output=True, text=True, cwd=tmp_path)
     assert run.returncode == 1 and "cannot read 'nothing'" in run.stderr
+
+
+def test_versions_agree(capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code == 0 and capsys.readouterr().out == f"hinge {hinge.__version__}\n"
+
+
+def test_the_module_is_the_command(tmp_path):
+    command = [sys.executable, "-m", "hinge", "--version"]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert (run.returncode, run.stdout) == (0, f"hinge {hinge.__version__}\n")
 
 
 def test_long_work_shows_progress_on_a_terminal(monkeypatch):

@@ -23,10 +23,24 @@ def test_code_on_the_page_runs(page, tmp_path, monkeypatch):
         exec(compile(code, f"{page.name}, block {number}", "exec"), scope)
 
 
+PROJECT = re.compile(
+    r"https://(?:github\.com/hinge-dynamics/hinge/(?:blob|tree)|"
+    r"raw\.githubusercontent\.com/hinge-dynamics/hinge)/main/"
+)
+
+
 def test_links_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
-            assert "://" in target or (page.parent / target).exists(), f"{page.name}: {target}"
+            own, found = PROJECT.match(target), page.parent / target
+            if own:
+                found = ROOT / target[own.end() :]
+            assert found.exists() or ("://" in target and not own), f"{page.name}: {target}"
+
+
+def test_links_of_the_readme_work_outside_the_repository():
+    targets = re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text())
+    assert targets and all(PROJECT.match(target) for target in targets)
 
 
 def test_readme_has_its_two_commands():

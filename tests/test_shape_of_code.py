@@ -29,6 +29,7 @@ LAYERS = [
     ["motion"],
     ["control"],
     ["cli"],
+    ["__main__"],
 ]
 
 
@@ -48,6 +49,8 @@ def imports(path):
         if isinstance(node, ast.ImportFrom) and node.level:
             above = package[: len(package) + 1 - node.level]
             names = [node.module] if node.module else [alias.name for alias in node.names]
+            # the version is in the package itself
+            names = [name for name in names if name != "__version__"]
             yield from ([*above, *name.split(".")][0] for name in names)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             names = [getattr(node, "module", None) or "", *(a.name for a in node.names)]

@@ -11,6 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from . import __version__
 from .errors import HingeError, ModelWarning
 from .motion.simulate import simulate
 from .robot import Robot, load, zoo
@@ -25,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="hinge", description="Dynamics of articulated mechanisms."
     )
+    parser.add_argument("--version", action="version", version=f"hinge {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     demo = commands.add_parser("demo", help="compute and draw the motion of a robot made in code")
     demo.add_argument("--output", default="hinge_demo.svg", help="the plot to write (SVG or PNG)")

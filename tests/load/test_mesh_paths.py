@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ntpath
+from types import SimpleNamespace
+
 import pytest
 
 from hinge.errors import ModelError
+from hinge.load import paths
 from hinge.load.paths import resolve_mesh
 
 
@@ -78,3 +82,17 @@ def test_mesh_that_climbs_out_is_refused(packages, name, known):
 def test_mesh_of_a_text_without_folder_may_not_climb():
     with pytest.raises(ModelError, match="leads out of its folder"):
         resolve("a/../../b.stl")
+
+
+def test_drives_of_windows(monkeypatch):
+    monkeypatch.setattr(
+        paths, "os", SimpleNamespace(path=ntpath, sep="\\", pardir="..", environ={})
+    )
+    folder = "C:\\robots\\arm"
+    assert resolve("file:///D:/meshes/a%20b.stl") == "D:\\meshes\\a b.stl"
+    assert resolve("D:/meshes/a.stl", folder) == "D:\\meshes\\a.stl"
+    assert resolve("meshes/a.stl", folder) == "C:\\robots\\arm\\meshes\\a.stl"
+    assert not paths._contains("C:\\robots", "D:\\robots\\a.stl")
+    assert paths._contains("c:\\robots", "C:\\robots\\a.stl")
+    with pytest.raises(ModelError, match="leads out"):
+        resolve("../../a.stl", folder)

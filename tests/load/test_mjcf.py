@@ -761,7 +761,9 @@ def test_bytes_in_another_encoding():
 
 def test_mujoco_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "mujoco", None)
-    with pytest.raises(ModelError, match=r'^model.xml: .* pip install "hinge\[mjcf\]"') as caught:
+    with pytest.raises(
+        ModelError, match=r'^model.xml: .* pip install "hinge-dynamics\[mjcf\]"'
+    ) as caught:
         read_mjcf(MODELS["free"], "model.xml")
     assert caught.value.__suppress_context__
 

@@ -24,7 +24,8 @@ flags\t\t: none
 """
 
 
-def test_linux_tells_which_x86_it_is(tmp_path):
+def test_linux_tells_which_x86_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(target.platform, "machine", lambda: "x86_64")
     file = tmp_path / "cpuinfo"
     file.write_text(INTEL.format("avx512f"))
     name, flags = target._told_by_linux(str(file))
@@ -35,6 +36,12 @@ def test_linux_tells_which_x86_it_is(tmp_path):
     file.write_text("processor\t: 0\nFeatures\t: fp asimd\n")
     assert target._told_by_linux(str(file)) is None
     assert target._told_by_linux(str(tmp_path / "none")) is None
+
+
+def test_an_emulated_arm_does_not_trust_the_file_of_its_host(tmp_path, monkeypatch):
+    (tmp_path / "cpuinfo").write_text(INTEL.format("avx512f"))
+    monkeypatch.setattr(target.platform, "machine", lambda: "aarch64")
+    assert target._told_by_linux(str(tmp_path / "cpuinfo")) is None
 
 
 def test_llvm_tells_where_the_system_does_not(monkeypatch):

@@ -32,7 +32,7 @@ def read_mjcf(
     folder: PathLike | None = None,
     package_dirs: Sequence[PathLike] = (),
 ) -> Mechanism:
-    """The mechanism that an MJCF text describes; needs the extra `hinge[mjcf]`.
+    """The mechanism that an MJCF text describes; needs the extra `hinge-dynamics[mjcf]`.
 
     source: the file's name, for messages and, if the model has none, for the mechanism's name.
     floating_base: let the base move freely by a joint "root_joint", unless it is free already.
@@ -60,7 +60,8 @@ def _mujoco(source: str) -> ModuleType:
         return import_module("mujoco")
     except ImportError:
         raise ModelError(
-            f'{source}: MJCF is read through MuJoCo, which is missing; pip install "hinge[mjcf]"'
+            f"{source}: MJCF is read through MuJoCo, which is missing; "
+            f'pip install "hinge-dynamics[mjcf]"'
         ) from None
 
 

@@ -203,7 +203,11 @@ class MjcfSource:
     def _display(self, path: str) -> str:
         """How messages call a file: as seen from where the main file was named."""
         folder = os.path.dirname(self._source)
-        return os.path.normpath(os.path.join(folder, os.path.relpath(path, self._folder)))
+        try:
+            return os.path.normpath(os.path.join(folder, os.path.relpath(path, self._folder)))
+        except ValueError:
+            # on another drive
+            return path
 
     # text
 

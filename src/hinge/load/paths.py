@@ -37,7 +37,9 @@ def resolve_mesh(
     if match := _PACKAGE.fullmatch(name):
         return _in_package(name, match[1], match[2], given, where)
     if name.startswith("file:///"):
-        return os.path.normpath(unquote(name[len("file://") :]))
+        path = unquote(name[len("file://") :])
+        # a drive comes after the slash
+        return os.path.normpath(path[1:] if os.path.splitdrive(path[1:])[0] else path)
     if _SCHEME.match(name) and not os.path.splitdrive(name)[0]:
         return name
     if os.path.isabs(name):
@@ -87,8 +89,14 @@ def _inside(folder: str, name: str, given: list[str], written: str, where: str) 
 
 
 def _contains(folder: str, path: str) -> bool:
+    if _drive(folder) != _drive(path):
+        return False
     relative = os.path.relpath(path, folder)
     return relative != os.pardir and not relative.startswith(os.pardir + os.sep)
+
+
+def _drive(path: str) -> str:
+    return os.path.splitdrive(path)[0].lower()
 
 
 def _climbs(name: str, where: str) -> ModelError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..graph.operations import Operations
 from . import cache
-from .engine import compile_text
+from .engine import compile_text, fast_calls_work
 from .target import Target, llvm_version
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Artifact(NamedTuple):
 
 def full_key(key: str, target: Target, scalar: str, strict: bool) -> str:
     """The key of a program with all else that its code depends on."""
-    kind = f"{scalar} {strict} {target.vector_bits}"
+    kind = f"{scalar} {strict} {target.vector_bits} {fast_calls_work()}"
     return cache.digest(key, kind, target.cpu, target.features, llvm_version(), source_stamp())
 
 
@@ -61,7 +61,7 @@ def build(
     """Compile, and keep the result."""
     from ..emit.llvm.module import module_text
 
-    text = module_text(program, target.flavor(scalar), strict)
+    text = module_text(program, target.flavor(scalar), strict, fast_calls_work())
     several = program.form is not None
     code = compile_text(text, target)
     artifact = Artifact(program.inputs, program.outputs, several, program.ops, code)

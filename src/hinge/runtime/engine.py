@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from .loader import load
-from .symbols import symbols
+from .symbols import python_symbols, symbols
 from .target import Target
 
 __all__ = ["Library", "compile_text", "fast_calls_work"]
@@ -32,15 +32,15 @@ _HEAD = object.__basicsize__
 
 
 def fast_calls_work() -> bool:
-    """Whether this Python lays objects out as the single call assumes."""
-    return sys.implementation.name == "cpython" and _HEAD == 16
+    """Whether this Python has all that its calls of compiled code need, laid out as they assume."""
+    return _HEAD == 16 and bool(python_symbols())
 
 
 def compile_text(text: str, target: Target) -> bytes:
     """Object code of a module."""
     llvm = _llvm()
     module = llvm.parse_assembly(text)
-    module.triple = llvm.get_process_triple()
+    module.triple = _triple()
     machine = _machine(target)
     options = llvm.create_pipeline_tuning_options(speed_level=0)
     builder = llvm.create_pass_builder(machine, options)
@@ -48,13 +48,21 @@ def compile_text(text: str, target: Target) -> bytes:
     return machine.emit_object(module)
 
 
+def _triple() -> str:
+    """What LLVM calls this system; on Windows it can link ELF objects in memory, but no others."""
+    triple = _llvm().get_process_triple()
+    return f"{triple}-elf" if sys.platform == "win32" else triple
+
+
 def _machine(target: Target) -> Any:
-    llvm = _llvm()
+    llvm, triple = _llvm(), _triple()
     cpu, features = target.cpu, target.features
     if target.native:
         cpu, features = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-        cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small"
+    # on Windows memory may come from anywhere, so that no offset of 32 bits is sure to reach it
+    reach = ("static", "large") if "windows" in triple else ("pic", "small")
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=cpu, features=features, opt=3, reloc=reach[0], codemodel=reach[1]
     )
 
 

@@ -104,7 +104,8 @@ class Kernel(Generic[P, R]):
         if kind == "llvm":
             from ..emit.llvm.module import module_text
 
-            return module_text(self.program, self.target.flavor(self._scalar), self._strict)
+            flavor = self.target.flavor(self._scalar)
+            return module_text(self.program, flavor, self._strict, fast_calls_work())
         if kind == "c":
             from ..emit.c.source import c_source
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..graph.operations import library_functions
 
-__all__ = ["symbols"]
+__all__ = ["python_symbols", "symbols"]
 
 # of NumPy's C interface, whose numbering is part of its ABI, and of Python's stable one
 _PYARRAY_NEW, _PY_TP_NEW = 93, 65
@@ -24,9 +24,25 @@ _OUT_NAMES = (_OUT,)
 @lru_cache(maxsize=1)
 def symbols() -> dict[str, int]:
     """The address of every name that compiled code may use but does not define."""
-    python, math = ctypes.pythonapi, _math_library()
+    library = _math_library()
+    math = {f"hinge_{name}": _address(getattr(library, name)) for name in library_functions()}
+    return math | _stack_probe() | python_symbols()
+
+
+@lru_cache(maxsize=1)
+def python_symbols() -> dict[str, int]:
+    """Those that only calls from Python need; none where this Python lacks one of them."""
+    if sys.implementation.name != "cpython":
+        return {}
+    try:
+        return _python_functions() | _python_objects()
+    except (AttributeError, ImportError):
+        return {}
+
+
+def _python_functions() -> dict[str, int]:
+    python = ctypes.pythonapi
     functions = {
-        **{f"hinge_{name}": getattr(math, name) for name in library_functions()},
         "hinge_vectorcall": python.PyObject_Vectorcall,
         "hinge_new_tuple": python.PyTuple_New,
         "hinge_size": python.PyTuple_Size,
@@ -44,27 +60,41 @@ def symbols() -> dict[str, int]:
         "hinge_unlock": python.PyEval_SaveThread,
         "hinge_lock": python.PyEval_RestoreThread,
     }
-    table = {name: _address(fn) for name, fn in functions.items()}
+    table = {name: _address(function) for name, function in functions.items()}
     table["hinge_new_array"] = _array_api(_PYARRAY_NEW)
     table["hinge_tuple_subtype"] = _tuple_new()
-    table["hinge_tuple"] = id(tuple)
-    table["hinge_list"] = id(list)
-    table["hinge_out"] = id(_OUT)
-    table["hinge_out_names"] = id(_OUT_NAMES)
-    table["hinge_none"] = id(None)
-    table["hinge_ndarray"] = id(np.ndarray)
-    table["hinge_descr_f64"] = id(np.dtype(np.float64))
-    table["hinge_descr_f32"] = id(np.dtype(np.float32))
     return table
 
 
+def _python_objects() -> dict[str, int]:
+    return {
+        "hinge_tuple": id(tuple),
+        "hinge_list": id(list),
+        "hinge_out": id(_OUT),
+        "hinge_out_names": id(_OUT_NAMES),
+        "hinge_none": id(None),
+        "hinge_ndarray": id(np.ndarray),
+        "hinge_descr_f64": id(np.dtype(np.float64)),
+        "hinge_descr_f32": id(np.dtype(np.float32)),
+    }
+
+
 def _math_library() -> ctypes.CDLL:
-    """Where sin and cos are: in this process, as Python's own, or in a library to look for."""
-    if sys.platform != "win32" and hasattr(process := ctypes.CDLL(None), "atan2"):
+    """Where sin and cos are: in this process, as Python's own, or in a library of the system."""
+    if sys.platform == "win32":
+        return ctypes.CDLL("ucrtbase")
+    if hasattr(process := ctypes.CDLL(None), "atan2"):
         return process
     from ctypes import util
 
     return ctypes.CDLL(util.find_library("m"))
+
+
+def _stack_probe() -> dict[str, int]:
+    """What code for Windows calls before it takes more than a page of the stack at once."""
+    if sys.platform != "win32":
+        return {}
+    return {"__chkstk": _address(getattr(ctypes.CDLL("ntdll"), "__chkstk"))}
 
 
 def _tuple_new() -> int:

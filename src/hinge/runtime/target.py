@@ -62,7 +62,12 @@ def _bits(features: set[str] | list[str]) -> int:
 
 
 def _told_by_linux(path: str = "/proc/cpuinfo") -> tuple[str, list[str]] | None:
-    """Which x86 this is, and what it can do; None if the system does not tell."""
+    """Which x86 this is, and what it can do; None if it is none or the system does not tell.
+
+    An emulated ARM is shown the file of the machine that emulates it.
+    """
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return None
     lines = {}
     try:
         with open(path, encoding="utf-8", errors="replace") as file:

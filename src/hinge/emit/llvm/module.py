@@ -32,11 +32,14 @@ MOST_FOR_SINGLE = 30_000
 MOST_STACK = 1 << 18
 
 
-def module_text(program: Program | LoopProgram | Scan, wide: Flavor, strict: bool = False) -> str:
+def module_text(
+    program: Program | LoopProgram | Scan, wide: Flavor, strict: bool = False, python: bool = True
+) -> str:
     """The module: `run` for batches, `one` and `many` for calls from Python; a scan has only `run`.
 
     strict: a sample with an argument or a result that is not finite gets NaN in all of its results,
     and a single call with one is handed on.  wide: what one value of many samples is.
+    python: whether calls from Python get code; else the module needs nothing of Python.
     """
     one = replace(wide, lanes=1)
     if isinstance(program, Scan):
@@ -49,8 +52,9 @@ def module_text(program: Program | LoopProgram | Scan, wide: Flavor, strict: boo
     if strict:
         parts += [sums(wide), row_sums(wide)]
     parts += [*_runs(layout, wide, strict), _workspace(layout, wide, slots)]
-    parts.append(batch_call(layout, one, wide))
-    if _fits_single_calls(program, slots, one):
+    if python:
+        parts.append(batch_call(layout, one, wide))
+    if python and _fits_single_calls(program, slots, one):
         text, slots = _evaluation(layout, one, wide)
         parts += [text, single_call(layout, one, wide, slots, strict)]
     return "\n".join(parts)

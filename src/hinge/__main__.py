@@ -1,0 +1,7 @@
+"""`python -m hinge` is the command `hinge`."""
+
+import sys
+
+from .cli import main
+
+sys.exit(main())
