@@ -6,15 +6,13 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
-from scipy.linalg import block_diag
 
 import hinge
 from hinge.algebra.rotation import from_rpy
-from hinge.algebra.spatial import cross_force
 from hinge.operators import Operators, derivative
-from mechanisms import EPS, JOINTS, ROBOTS, assert_close, random_state
+from mechanisms import EPS, JOINTS, ROBOTS, WITHOUT_FOLLOWERS, assert_close, random_state
 
-__all__ = ["CONSTANT", "TREES", "biggest", "crosses", "force_cross", "moving", "near"]
+__all__ = ["CONSTANT", "TREES", "moving", "near"]
 
 
 def mixed(armature: float) -> hinge.Robot:
@@ -32,7 +30,7 @@ def mixed(armature: float) -> hinge.Robot:
     return hinge.Robot(b.build())
 
 
-TREES = {name: robot for name, robot in ROBOTS.items() if not robot.mechanism.has_followers}
+TREES = {name: ROBOTS[name] for name in WITHOUT_FOLLOWERS}
 TREES |= {"mixed": mixed(0.0), "mixed with rotors": mixed(0.4)}
 # those whose axes do not move in their bodies
 CONSTANT = [
@@ -40,17 +38,6 @@ CONSTANT = [
     for name, robot in TREES.items()
     if not any(isinstance(b.joint, hinge.Universal) for b in robot.mechanism.bodies)
 ]
-
-
-def force_cross(v):
-    """v×* as a matrix."""
-    return np.column_stack([cross_force(v, e) for e in np.eye(6)])
-
-
-def crosses(velocities):
-    """[v×*] of a body vector, dense."""
-    forces = [force_cross(v) for v in velocities.reshape(-1, 6)]
-    return block_diag(*forces) if forces else np.zeros((0, 0))
 
 
 def moving(name, seed=0):
@@ -74,8 +61,3 @@ def near(c, got, expected, scale=1.0):
     """|got − expected| within eps × N of the scale."""
     size = max(1.0, scale, np.abs(expected).max(initial=0))
     assert_close(got, expected, 20 * EPS * max(c.size, 1), size)
-
-
-def biggest(*arrays):
-    """The largest entry of any."""
-    return max(np.abs(a).max(initial=0) for a in arrays)

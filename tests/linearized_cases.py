@@ -11,7 +11,7 @@ import numpy as np
 import hinge
 from hinge import algorithms
 from hinge.algebra.rotation import from_rpy
-from mechanisms import EPS, JOINTS, ROBOTS, random_state
+from mechanisms import EPS, JOINTS, ROBOTS, complex_jacobian, random_state
 
 __all__ = ["EPS", "TREES", "everything", "loads", "mutated", "random_state", "reference_inverse"]
 
@@ -68,11 +68,6 @@ def loads(robot: hinge.Robot, q, f_ext, points, load):
     return (lambda q: f_ext) if load == "body" else at
 
 
-def complex_jacobian(fn, n, h=1e-30):
-    """∂fn/∂x at 0 of a vector of n numbers, exact to rounding."""
-    return np.array([np.imag(fn(1j * h * e)) / h for e in np.eye(n)]).T.reshape(n, n)
-
-
 def reference_inverse(robot, s, force=None):
     """∂τ/∂q, ∂τ/∂q̇ by complex steps, and M."""
     alg, n = robot.alg, robot.nv
@@ -83,8 +78,8 @@ def reference_inverse(robot, s, force=None):
         return alg.inverse_dynamics(q, s.qd + dqd, s.qdd, force(q))
 
     still = np.zeros(n)
-    B = complex_jacobian(lambda d: tau(d, still), n)
-    A = complex_jacobian(lambda d: tau(still, d), n)
+    B = complex_jacobian(lambda d: tau(d, still), still)
+    A = complex_jacobian(lambda d: tau(still, d), still)
     return B, A, alg.mass_matrix(s.q)
 
 
@@ -99,8 +94,8 @@ def reference_forward(robot, s, force=None):
         return alg.forward_dynamics(q, s.qd + dqd, tau, force(q))
 
     still = np.zeros(n)
-    B = complex_jacobian(lambda d: qdd(d, still), n)
-    A = complex_jacobian(lambda d: qdd(still, d), n)
+    B = complex_jacobian(lambda d: qdd(d, still), still)
+    A = complex_jacobian(lambda d: qdd(still, d), still)
     return B, A, np.linalg.inv(alg.mass_matrix(s.q)), tau
 
 

@@ -63,6 +63,10 @@ ROBOTS = {
 }
 
 
+# those in which no joint mimics another
+WITHOUT_FOLLOWERS = [name for name, robot in ROBOTS.items() if not robot.mechanism.has_followers]
+
+
 @dataclass(frozen=True)
 class State:
     """A random state of a robot, with accelerations and external forces."""
@@ -84,6 +88,13 @@ def random_state(robot: hinge.Robot, seed: int) -> State:
     )
 
 
+def random_split(robot: hinge.Robot, seed: int = 0) -> np.ndarray:
+    """Driven degrees of freedom, cut anywhere; the first is driven, the last is not."""
+    flags = np.random.default_rng(seed).random(robot.nv) < 0.5
+    flags[:1], flags[-1:] = True, False
+    return flags
+
+
 class Generic:
     """A robot whose algorithms run as plain Python: nothing is compiled, nothing checked."""
 
@@ -99,6 +110,12 @@ class Generic:
 def complex_step(fn, h: float = 1e-30):
     """d fn(s)/ds at s = 0, exact to rounding."""
     return np.imag(fn(1j * h)) / h
+
+
+def complex_jacobian(fn, x, h: float = 1e-30):
+    """∂fn/∂x at x, exact to rounding: a column for each entry of x."""
+    columns = [complex_step(lambda s, e=e: fn(x + s * e), h) for e in np.eye(len(x))]
+    return np.array(columns).reshape(len(x), np.size(fn(x))).T
 
 
 def along(robot: hinge.Robot, q: np.ndarray, v: np.ndarray):

@@ -14,35 +14,21 @@ import numpy as np
 from scipy.linalg import block_diag
 
 import hinge
+from dense import crf, crm, of_bodies
 from diagonal_cases import TREES
 from hinge.algebra.rotation import skew
 from linearized_cases import everything
 from mechanisms import EPS, assert_close, complex_step, random_state
 
-__all__ = ["CASES", "OneFrame", "S", "Q", "crm", "moving"]
+__all__ = ["CASES", "OneFrame", "Q", "S", "change", "moving", "near"]
 Z3 = np.zeros((3, 3))
-
-
-def S(V):
-    """V×*, on forces."""
-    a, b = skew(V[:3]), skew(V[3:])
-    return np.block([[a, b], [Z3, a]])
-
-
-def crm(V):
-    """V×, on motions."""
-    return -S(V).T
+S = crf
 
 
 def Q(f):
     """Q[f]V = −S[V]f."""
     a, b = skew(f[:3]), skew(f[3:])
     return np.block([[a, b], [b, Z3]])
-
-
-def diag(make, x):
-    """The block-diagonal operator of a stack of 6-vectors."""
-    return block_diag(*(make(v) for v in x.reshape(-1, 6)))
 
 
 def adjoint(R, p):
@@ -123,14 +109,14 @@ class OneFrame:
         """V, α, x, f, τ of math §1 in operator form; fext about the frame's origin."""
         V = self.Phi.T @ (self.H @ nu)
         alpha = self.Phi.T @ (self.H @ nud + self.H_dot(nu) @ nu + self.fall)
-        x = self.M @ alpha + diag(S, V) @ (self.M @ V) - fext
+        x = self.M @ alpha + of_bodies(S, V) @ (self.M @ V) - fext
         f = self.Phi @ x
         return SimpleNamespace(V=V, alpha=alpha, x=x, f=f, tau=self.H.T @ f + self.J @ nud)
 
     def M_hat(self, V):
         """½(S[V]M + M S[V]ᵀ − Q[MV])."""
-        turn = diag(S, V)
-        return 0.5 * (turn @ self.M + self.M @ turn.T - diag(Q, self.M @ V))
+        turn = of_bodies(S, V)
+        return 0.5 * (turn @ self.M + self.M @ turn.T - of_bodies(Q, self.M @ V))
 
     def maps(self, nu, nud, n):
         """H′, H″, F, E of the table of math §2, and Ḣ."""
@@ -140,7 +126,7 @@ class OneFrame:
         F = self.columns(lambda k: -Q(f[k]) @ H[k])
         if self.left:
             first = self.columns(lambda k: crm(V[k]) @ H[k])
-            second = diag(crm, n.alpha) @ self.H + diag(crm, n.V) @ first
+            second = of_bodies(crm, n.alpha) @ self.H + of_bodies(crm, n.V) @ first
             E = block_diag(*(h.T @ -Q(g) @ h for h, g in zip(H[1:], f[1:], strict=True)))
             return self.H_dot(nu), first, second, F, E
         joint = [self.slopes(k, nu, nud) for k in range(1, self.n + 1)]

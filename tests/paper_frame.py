@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 import hinge
+from dense import block_diagonal, crm, of_bodies
 from hinge.algebra.rotation import skew
 from mechanisms import complex_step, random_state
 
-__all__ = ["Motion", "Operators", "block_diagonal", "chain", "tilde"]
+__all__ = ["Motion", "Operators", "chain"]
 
 
 def chain(n: int = 4, seed: int = 5) -> hinge.Robot:
@@ -26,20 +27,6 @@ def chain(n: int = 4, seed: int = 5) -> hinge.Robot:
         parent = f"body{i - 1}" if i else "world"
         b.add(f"body{i}", parent, hinge.Revolute(rng.normal(size=3)), None, place, body)
     return hinge.Robot(b.build())
-
-
-def block_diagonal(blocks):
-    out = np.zeros((sum(len(b) for b in blocks), sum(b.shape[1] for b in blocks)), complex)
-    row = column = 0
-    for b in blocks:
-        out[row : row + b.shape[0], column : column + b.shape[1]] = b
-        row, column = row + b.shape[0], column + b.shape[1]
-    return out if np.iscomplexobj(blocks[0]) else out.real
-
-
-def tilde(V):
-    """V × of a motion (ω; v)."""
-    return np.block([[skew(V[:3]), np.zeros((3, 3))], [skew(V[3:]), skew(V[:3])]])
 
 
 def angular(V):
@@ -115,15 +102,11 @@ class Motion:
         self.V_plus = o.E_phi.T @ self.V
         self.nu = self.m.T @ self.theta_d
         self.xi = self.root_inv @ self.nu
-        self.tilde_V = self.blocks(self.V)
+        self.tilde_V = of_bodies(crm, self.V)
         # angular velocities of bodies, across joints, and of the bodies inboard
-        self.omega = self.blocks(self.V, lambda v: tilde(angular(v)))
-        self.delta = self.blocks(o.H.T @ self.theta_d)
+        self.omega = of_bodies(lambda v: crm(angular(v)), self.V)
+        self.delta = of_bodies(crm, o.H.T @ self.theta_d)
         self.parent = self.omega - self.delta
-
-    def blocks(self, x, make=tilde):
-        """The block-diagonal operator of a stack of 6-vectors."""
-        return block_diagonal([make(v) for v in x.reshape(self.n, 6)])
 
     def rate(self, name, qd=None):
         """The time derivative of an operator along the motion, in inertial axes."""
@@ -141,7 +124,7 @@ class Motion:
 
     def spins(self, i):
         """ℍ_δ (body i alone), ℍ_s (outboard of i), ℍ (both)."""
-        h = tilde(angular(self.o.H[i, 6 * i : 6 * i + 6]))
+        h = crm(angular(self.o.H[i, 6 * i : 6 * i + 6]))
         zero = np.zeros((6, 6))
         own = block_diagonal([h if k == i else zero for k in range(self.n)])
         beyond = block_diagonal([h if k < i else zero for k in range(self.n)])

@@ -19,7 +19,7 @@ from hinge.graph.opened import substitute
 from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import Program, trace
 from hinge.graph.scalar import Graph, reachable
-from mechanisms import EPS, ROBOTS, assert_close, random_state
+from mechanisms import EPS, ROBOTS, assert_close, complex_jacobian, random_state
 
 EXACT = {
     "add": lambda a, b: a + b,
@@ -343,11 +343,6 @@ def on_the_way(bodies, k, l):
 
 
 # robots
-
-
-def complex_jacobian(fn, x, h=1e-30):
-    columns = [np.imag(fn(x + 1j * h * e)) / h for e in np.eye(len(x))]
-    return np.transpose(columns)
 
 
 @pytest.mark.parametrize(

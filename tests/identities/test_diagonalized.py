@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import hinge
+from dense import condition
 from hinge import ModelError, SingularError, zoo
 from hinge.algebra.spatial import cross_force
 from hinge.graph.interpret import interpret
@@ -27,10 +28,6 @@ both = pytest.mark.parametrize("normalized", [True, False], ids=["nu", "xi"])
 def case(name, seed):
     robot = ROBOTS[name]
     return robot.alg, robot, random_state(robot, seed)
-
-
-def condition(M):
-    return np.linalg.cond(M) if M.size else 1.0
 
 
 def reversed_cholesky(M):

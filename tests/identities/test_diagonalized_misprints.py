@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from dense import crm, of_bodies
 from mechanisms import EPS, assert_close, complex_step
-from paper_frame import Motion, Operators, chain, tilde
+from paper_frame import Motion, Operators, chain
 
 CASE = Motion(chain())
 N, ROBOT, O = CASE.n, CASE.robot, CASE.o
@@ -131,8 +132,8 @@ def rates_from_velocities():
 
 def nested_products():
     a, b, c = np.random.default_rng(0).normal(size=(3, 6))
-    A, B = tilde(a), tilde(b)
-    return A @ B @ c, tilde(A @ b) @ c + B @ A @ c, -B @ A @ c
+    A, B = crm(a), crm(b)
+    return A @ B @ c, crm(A @ b) @ c + B @ A @ c, -B @ A @ c
 
 
 def rate_of_the_factor():
@@ -211,7 +212,7 @@ def slope_of_the_articulated_inertia():
 
 
 def velocity_through_a_hop():
-    carried = CASE.blocks(V_PLUS) @ O.E_phi.T
+    carried = of_bodies(crm, V_PLUS) @ O.E_phi.T
     # the base has no parent
     rows = np.repeat(np.arange(N) < N - 1, 6)[:, None]
     right, printed = ((TILDE_V + sign * DELTA) @ O.E_phi.T for sign in (-1, 1))

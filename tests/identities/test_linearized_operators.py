@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag
 
+from dense import one_hop
 from hinge import zoo
 from hinge.algebra.rotation import skew
 from hinge.algebra.spatial import cross_force, cross_motion
@@ -37,10 +38,7 @@ def operators(name):
     mech, s = robot.mechanism, random_state(robot, 1)
     n = nominal(mech, s.q, s.qd, s.qdd, s.f_ext)
     a = articulated(mech, n, [np.zeros((6, 6))] * len(mech.bodies))
-    hop = np.zeros((6 * mech.n_bodies,) * 2)
-    for p, k in mech.outward():
-        if p:
-            hop[6 * p - 6 : 6 * p, 6 * k - 6 : 6 * k] = n.phi[k] @ np.eye(6)
+    hop = one_hop(mech, n.phi)
     one = np.eye(len(hop))
     o = SimpleNamespace(robot=robot, mech=mech, s=s, n=n, a=a, I=one, E_phi=hop)
     o.phi = np.linalg.inv(one - hop)

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dense import block_diagonal, one_hop
 from hinge import zoo
 from hinge.algebra.spatial import ForceTransfer, carried_acceleration, cross_force
 from mechanisms import EPS, Generic, assert_close, complex_step, random_state
@@ -31,15 +32,6 @@ def matrix(phi):
     return np.column_stack([phi @ e for e in np.eye(6)])
 
 
-def block_diagonal(blocks):
-    rows, columns = (sum(b.shape[i] for b in blocks) for i in (0, 1))
-    out, r, c = np.zeros((rows, columns)), 0, 0
-    for b in blocks:
-        out[r : r + b.shape[0], c : c + b.shape[1]] = b
-        r, c = r + b.shape[0], c + b.shape[1]
-    return out
-
-
 def operators(robot, q, mask, swapped=False):
     """φ, ψ, M, P, D, K, Ω, …; swapped: erratum 13, the active DoF taken for the passive ones."""
     mech = robot.mechanism
@@ -57,10 +49,7 @@ def operators(robot, q, mask, swapped=False):
         D_k.insert(0, D)
         F = matrix(phi_k[k])
         P_k[p] = P_k[p] + F @ (P_k[k] - G @ H_p.T @ P_k[k]) @ F.T
-    E_phi = np.zeros((N, N))
-    for p, k in mech.outward():
-        if p:
-            E_phi[6 * p - 6 : 6 * p, 6 * k - 6 : 6 * k] = matrix(phi_k[k])
+    E_phi = one_hop(mech, phi_k)
     o = SimpleNamespace(I=np.eye(N), n=n, E_phi=E_phi)
     H = block_diagonal([h.T for h in H_k[1:]])
     o.H, o.H_a, o.H_p = H, H[:, mask], H[:, ~mask]

@@ -13,22 +13,26 @@ from hinge.operators import (
     simplify,
     split,
 )
-from mechanisms import EPS, ROBOTS, assert_close, random_state
-
-NAMES = [name for name, robot in ROBOTS.items() if not robot.mechanism.has_followers]
+from mechanisms import (
+    EPS,
+    ROBOTS,
+    WITHOUT_FOLLOWERS,
+    assert_close,
+    random_split,
+    random_state,
+)
 
 
 def moving(name):
     """The operators of a robot split in two, and its state."""
     robot = ROBOTS[name]
-    flags = np.random.default_rng(0).random(robot.nv) < 0.5
-    flags[:1], flags[-1:] = True, False
+    flags = random_split(robot)
     state = random_state(robot, 0)
     return robot, Operators(robot.mechanism, state.q, flags), state, flags
 
 
 @pytest.mark.parametrize("load", ["body", "world", "dead"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITHOUT_FOLLOWERS)
 def test_lemmas_3_1_and_3_2(name, load):
     robot, o, s, _ = moving(name)
     given = {"f_ext": s.f_ext, "load": load}
@@ -40,7 +44,7 @@ def test_lemmas_3_1_and_3_2(name, load):
 
 
 @pytest.mark.parametrize("load", ["body", "world", "dead"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITHOUT_FOLLOWERS)
 def test_lemmas_4_6_and_4_7(name, load):
     robot, o, s, _ = moving(name)
     model = linearized(o, s.qd, s.qdd, s.f_ext, load=load)
@@ -52,7 +56,7 @@ def test_lemmas_4_6_and_4_7(name, load):
     assert_close(model.A_C @ x, model.mass_inv @ (model.A_D @ x), bound)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITHOUT_FOLLOWERS)
 def test_decompositions_A_4_and_A_5(name):
     _, o, _, _ = moving(name)
     for left in (o.phi, o.psi, o.psi_p):
@@ -62,7 +66,7 @@ def test_decompositions_A_4_and_A_5(name):
         decompose(o.phi.T @ o.P @ o.psi.T)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITHOUT_FOLLOWERS)
 def test_split_against_dense_schur_complements(name):
     robot, o, s, a = moving(name)
     if robot.nv < 2:
@@ -80,7 +84,7 @@ def test_split_against_dense_schur_complements(name):
     assert_close(u.J_G(B).dense(), J[:, a] - J[:, p] @ np.linalg.solve(Mpp, Mpa), bound)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITHOUT_FOLLOWERS)
 def test_projections_of_a_split(name):
     robot, o, _, a = moving(name)
     u = split(o)
@@ -100,7 +104,7 @@ def test_projections_of_a_split(name):
     assert str(simplify(u.passive_motion @ u.passive_motion)) == "Omega_p @ M"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITHOUT_FOLLOWERS)
 def test_coriolis_is_skew_and_right(name):
     robot, o, s, _ = moving(name)
     nu = o.mass_factor.T @ s.qd

@@ -7,7 +7,8 @@ recursions survives which joint: `identities/test_diagonalized_scope.py`.
 import numpy as np
 import pytest
 
-from diagonal_cases import CONSTANT, TREES, biggest, crosses, moving, near
+from dense import biggest, crf, of_bodies
+from diagonal_cases import CONSTANT, TREES, moving, near
 from hinge.operators import derivative
 from mechanisms import along, complex_step
 
@@ -22,7 +23,7 @@ def test_8_rate_of_the_mass_factor(name):
     o, alg = c.o, c.alg
     expected = complex_step(lambda h: alg.mass_factor(along(c.robot, c.q, c.qd)(h)))
     across = (o.H @ (o.phi - o.I)).dense()
-    inner = crosses(c.vJ) @ (o.phi @ o.G).dense() + derivative(o.G, c.qd).dense()
+    inner = of_bodies(crf, c.vJ) @ (o.phi @ o.G).dense() + derivative(o.G, c.qd).dense()
     near(c, across @ inner @ c.L.dense() + (o.factor @ c.L_rate).dense(), expected)
     A = (c.l @ derivative(o.mass, c.qd) @ c.l.T).dense()
     half = np.triu(A, 1) + 0.5 * np.diag(np.diag(A))
@@ -39,7 +40,7 @@ def test_8_slopes_of_the_mass_matrix(name):
     for i in range(0, c.robot.nv, 2):
         e = np.eye(c.robot.nv)[i]
         expected = complex_step(lambda h, e=e: c.alg.mass_matrix(along(c.robot, c.q, e)(h)))
-        turn = crosses(o.H.T @ e)
+        turn = of_bodies(crf, o.H.T @ e)
         N, printed = strict @ turn @ R, full @ turn @ R
         near(c, N + N.T, expected)
         joint = next(b.joint for b in mech.bodies if b.joint.nv and i in indices(mech, b))
@@ -59,7 +60,7 @@ def test_8_bias_and_coriolis_forces_from_momenta(name):
     """bias = Ṁq̇ + H v×*h;  C = ℓ(ṁν + H v×*h) = ℓ bias − ṁᵀq̇."""
     c = moving(name)
     o = c.o
-    gyroscopic = o.H @ (crosses(c.v) @ c.h)
+    gyroscopic = o.H @ (of_bodies(crf, c.v) @ c.h)
     M_rate, m_rate = (derivative(A, c.qd) for A in (o.mass, c.m))
     gravity = c.alg.gravity_forces(c.q)
     bias = c.alg.bias_forces(c.q, c.qd) - gravity
@@ -77,8 +78,8 @@ def test_8_lagrange_needs_hamels_term(name):
     c = moving(name)
     o = c.o
     slopes = np.einsum("abi,a,b->i", c.alg.mass_matrix_sensitivity(c.q), c.qd, c.qd)
-    near(c, -2 * (o.H @ (crosses(c.v_plus) @ c.h)), slopes)
-    hamel = o.H @ (crosses(c.vJ) @ c.h)
+    near(c, -2 * (o.H @ (of_bodies(crf, c.v_plus) @ c.h)), slopes)
+    hamel = o.H @ (of_bodies(crf, c.vJ) @ c.h)
     gravity = c.alg.gravity_forces(c.q)
     bias = c.alg.bias_forces(c.q, c.qd) - gravity
     lagrange = derivative(o.mass, c.qd) @ c.qd - 0.5 * slopes
@@ -93,7 +94,7 @@ def test_8_lagrange_needs_hamels_term(name):
 def test_B_7_and_B_10_with_any_joint(name):
     """φ[v×*] − [v×*]φ = φ̃[vJ×*]φ = φ̇ and [v×*]ℰ_φ = ℰ_φ[v×* − vJ×*], on trees."""
     c = moving(name)
-    o, v, vJ = c.o, crosses(c.v), crosses(c.vJ)
+    o, v, vJ = c.o, of_bodies(crf, c.v), of_bodies(crf, c.vJ)
     phi, hop = o.phi.dense(), o.E_phi.dense()
     rate = derivative(o.phi, c.qd).dense()
     near(c, phi @ v - v @ phi, rate, biggest(v))

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag
 
-from diagonal_cases import CONSTANT, TREES, biggest, force_cross, moving, near
+from dense import biggest, crf, crm
+from diagonal_cases import CONSTANT, TREES, moving, near
 from hinge.operators import derivative, simplify
 from mechanisms import EPS, along, complex_step
 
@@ -73,10 +74,6 @@ def rate_of_P(c, left, right):
     return block_diag(*dP[1:])
 
 
-def motion_cross(v):
-    return -force_cross(v).T
-
-
 def turning(v):
     return np.concatenate([v[:3], 0 * v[3:]])
 
@@ -85,14 +82,14 @@ def turning(v):
 def test_5_rate_of_P(name):
     c = moving(name)
     if c.robot.nv:
-        near(c, rate_of_P(c, force_cross, motion_cross), derivative(c.o.P, c.qd).dense())
+        near(c, rate_of_P(c, crf, crm), derivative(c.o.P, c.qd).dense())
 
 
 def test_5_half_of_the_joint_velocity_is_not_enough():
     """vJ without its linear part, and × on both sides: right for hinges alone."""
     wrong = [
-        (lambda v: force_cross(turning(v)), lambda v: motion_cross(turning(v))),
-        (motion_cross, motion_cross),
+        (lambda v: crf(turning(v)), lambda v: crm(turning(v))),
+        (crm, crm),
     ]
     for sides in wrong:
         c = moving("arm")
@@ -112,7 +109,7 @@ def test_5_sensitivity_to_one_joint(name):
         dP = derivative(c.o.P, np.eye(c.robot.nv)[start]).values
         through = [np.eye(6) - G @ H for G, H in zip(s.G.values[1:], s.H.values[1:], strict=True)]
         P_plus = through[body - 1] @ s.P.values[body]
-        Lambda = force_cross(axis) @ P_plus - P_plus @ motion_cross(axis)
+        Lambda = crf(axis) @ P_plus - P_plus @ crm(axis)
         expected = {}
         for p, k in mech.ancestors(body):
             X = c.o.phi_blocks[k].T @ np.eye(6)
@@ -170,7 +167,7 @@ def motion_of_parents(c, qdd):
     v, vJ = (c.o.body.split(x) for x in (c.v, c.vJ))
     a, out, qdd = [np.zeros(6)], [], mech.rates(qdd)
     for p, k in mech.outward():
-        out.append(c.o.phi_blocks[k].T @ a[p] + motion_cross(v[k]) @ vJ[k])
+        out.append(c.o.phi_blocks[k].T @ a[p] + crm(v[k]) @ vJ[k])
         a.append(out[-1] + H[k].T @ qdd[k])
     return out
 

@@ -12,9 +12,10 @@ import pytest
 from scipy.linalg import block_diag
 
 import hinge
+from dense import biggest, crm, of_bodies
 from hinge.algebra.rotation import skew
 from mechanisms import EPS, assert_close, random_state
-from one_frame import CASES, OneFrame, Q, S, change, crm, diag, moving, near
+from one_frame import CASES, OneFrame, Q, S, change, moving, near
 
 every_case = pytest.mark.parametrize("name", CASES)
 RIGHT = [name for name, (_, left) in CASES.items() if not left]
@@ -58,10 +59,6 @@ def B_D(o, H1, H2, Phi_F):
     return o.H.T @ (Phi_F + o.Phi @ inner) + o.E
 
 
-def biggest(x):
-    return np.abs(x).max(initial=0)
-
-
 # 0, 1: the nominal motion
 
 
@@ -87,7 +84,7 @@ def test_1_inverse_dynamics_about_one_point(name):
 def test_1_gyroscopic_matrix(name):
     """Ṁ = S[V]M + MS[V]ᵀ, M̂V = ṀV = S[V]MV, and the closed form, whose right half is zero."""
     o = moving(name)
-    V, turn, M_hat = o.nominal_.V, diag(S, o.nominal_.V), o.M_hat_
+    V, turn, M_hat = o.nominal_.V, of_bodies(S, o.nominal_.V), o.M_hat_
     M_rate = change(o, lambda there, *_: there.M, dq=o.nu)
     scale = biggest(turn) * biggest(o.M)
     near(o, turn @ o.M + o.M @ turn.T, M_rate, scale)
@@ -117,14 +114,14 @@ def test_2_derivation_in_five_lines(name):
     """δ°V, δα, δx and δτ from δΞ, H′, H″, F, E: what the table of joint maps is for."""
     o, n = moving(name), moving(name).nominal_
     dq, dnu, dnud = d = directions(o)
-    Xi = diag(crm, o.Phi.T @ o.H @ dq)
+    Xi = of_bodies(crm, o.Phi.T @ o.H @ dq)
     V_local = o.Phi.T @ (o.H1 @ dq + o.H @ dnu)
     gamma = o.Phi.T @ (o.H @ dnud + (o.H_rate + o.H1) @ dnu + o.H2 @ dq)
     dV, d_alpha, dx, d_tau = np.split(
         change(o, nominal(o, ("V", "alpha", "x", "tau")), *d), 6 * o.n * np.arange(1, 4)
     )
     near(o, dV - Xi @ n.V, V_local, biggest(dV))
-    near(o, Xi @ n.alpha + diag(crm, V_local) @ n.V + gamma, d_alpha, biggest(gamma))
+    near(o, Xi @ n.alpha + of_bodies(crm, V_local) @ n.V + gamma, d_alpha, biggest(gamma))
     source = o.M @ gamma + 2 * o.M_hat_ @ V_local
     near(o, -Xi.T @ n.x + source, dx, biggest(source))
     inward = o.Phi @ source + (o.Phi - o.I) @ o.F @ dq
@@ -158,7 +155,7 @@ def test_2_maps_of_a_floating_base(name):
 def test_2_constant_maps_of_the_child_differ_by_a_bracket(name):
     """H′ = Ḣ − [Hν]×H; Ḣ and Ḧ in its place spoil A_D and B_D."""
     o = moving(name)
-    near(o, o.H_rate - diag(crm, o.H @ o.nu) @ o.H, o.H1)
+    near(o, o.H_rate - of_bodies(crm, o.H @ o.nu) @ o.H, o.H1)
     second = change(o, lambda there, nu, _: there.H_dot(nu), dq=o.nu, dnu=o.nud)
     second = second + np.kron(np.eye(o.n), crm(-o.mech.free_fall)) @ o.H
     dq, dnu, _ = directions(o)
@@ -231,9 +228,9 @@ def loads(o, kind):
     f = o.fext.reshape(-1, 6)
     points = np.random.default_rng(5).normal(size=(o.n, 3))
     if kind == "body":
-        return body_fixed(o), -diag(Q, o.fext)
+        return body_fixed(o), -of_bodies(Q, o.fext)
     if kind == "world":
-        return lambda there, nu: o.fext, 0 * diag(Q, o.fext)
+        return lambda there, nu: o.fext, 0 * of_bodies(Q, o.fext)
     # the force acts at a point of the body, a couple completes what is given
     places = [X[:3, :3] @ r + X[:3, 3] for X, r in zip(o.poses, points, strict=True)]
     couples = [g[:3] - np.cross(x, g[3:]) for g, x in zip(f, places, strict=True)]
@@ -244,7 +241,7 @@ def loads(o, kind):
         return np.concatenate([np.concatenate([N + np.cross(x, F), F]) for N, x, F in parts])
 
     stacked = np.concatenate([np.concatenate([g[3:], x]) for g, x in zip(f, places, strict=True)])
-    return dead, diag(_dead, stacked)
+    return dead, of_bodies(_dead, stacked)
 
 
 def _dead(given):
@@ -263,7 +260,7 @@ def test_6_4_loads(name, kind):
     displacement = o.Phi.T @ o.H @ dq
     changed = change(o, lambda there, nu, _: force(there, nu), dq=dq)
     near(o, Z @ displacement, changed, biggest(o.fext))
-    Z_bar = -(Z + diag(Q, o.fext))
+    Z_bar = -(Z + of_bodies(Q, o.fext))
     B = B_D(o, o.H1, o.H2, (o.Phi - o.I) @ o.F) + o.H.T @ o.Phi @ Z_bar @ o.Phi.T @ o.H
     expected = change(o, nominal(o, ["tau"], force), dq=dq)
     near(o, B @ dq, expected, biggest(o.F @ dq))
@@ -271,7 +268,7 @@ def test_6_4_loads(name, kind):
         near(o, Z_bar, 0 * Z_bar)
     elif kind == "world":
         sums = (o.Phi @ o.fext).reshape(-1)
-        near(o, composite(o, Z_bar), -diag(Q, sums))
+        near(o, composite(o, Z_bar), -of_bodies(Q, sums))
 
 
 @pytest.mark.parametrize("name", ["arm", "humanoid", "tree0", "left twists"])
@@ -319,8 +316,8 @@ def test_A_6_derivative_of_H_y(name):
     dq, y, _ = directions(o)
     expected = change(o, lambda there, *_: there.H @ y, dq=dq)
     bent = o.columns(lambda k: o.Ad[k] @ o.slopes(k, y, y)[0])
-    near(o, (diag(S, o.H @ y).T @ seen(o) @ o.H + bent) @ dq, expected)
-    printed = diag(S, o.H @ y).T @ o.Phi.T @ o.H @ dq
+    near(o, (of_bodies(S, o.H @ y).T @ seen(o) @ o.H + bent) @ dq, expected)
+    printed = of_bodies(S, o.H @ y).T @ o.Phi.T @ o.H @ dq
     if name in CHILD:
         near(o, printed, expected)
     elif name in BENT:
@@ -338,8 +335,8 @@ def test_A_7_derivative_of_H_transposed_y(name):
     parts = [None, *y.reshape(-1, 6)]
     slopes = (o.slopes(k, o.nu, o.nud)[2] for k in range(1, o.n + 1))
     own = [np.einsum("bai,i->ab", d, o.Ad[k].T @ parts[k]) for k, d in enumerate(slopes, 1)]
-    near(o, (o.H.T @ diag(Q, y) @ seen(o) @ o.H + block_diag(*own)) @ dq, expected)
-    printed, strict = (o.H.T @ diag(Q, y) @ F.T @ o.H @ dq for F in (o.Phi, o.Phi - o.I))
+    near(o, (o.H.T @ of_bodies(Q, y) @ seen(o) @ o.H + block_diag(*own)) @ dq, expected)
+    printed, strict = (o.H.T @ of_bodies(Q, y) @ F.T @ o.H @ dq for F in (o.Phi, o.Phi - o.I))
     if name in CHILD:
         near(o, printed, expected)
     elif name in BENT:
@@ -355,7 +352,7 @@ def test_A_8_derivative_of_M_y(name):
     o = moving(name)
     dq = directions(o)[0]
     y = np.random.default_rng(3).normal(size=6 * o.n)
-    inner = diag(Q, o.M @ y) + o.M @ diag(S, y).T
+    inner = of_bodies(Q, o.M @ y) + o.M @ of_bodies(S, y).T
     expected = change(o, lambda there, *_: there.M @ y, dq=dq)
     near(o, -inner @ o.Phi.T @ o.H @ dq, expected, biggest(inner))
 
@@ -365,6 +362,6 @@ def test_A_9_derivative_of_the_momenta(name):
     """∂(MV)/∂q = −Q[MV]ΦᵀH + MΦᵀH′."""
     o = moving(name)
     dq, V = directions(o)[0], o.nominal_.V
-    got = -diag(Q, o.M @ V) @ o.Phi.T @ o.H @ dq + o.M @ o.Phi.T @ o.H1 @ dq
+    got = -of_bodies(Q, o.M @ V) @ o.Phi.T @ o.H @ dq + o.M @ o.Phi.T @ o.H1 @ dq
     expected = change(o, lambda there, nu, _: there.M @ (there.Phi.T @ (there.H @ nu)), dq=dq)
     near(o, got, expected, biggest(o.M @ V))

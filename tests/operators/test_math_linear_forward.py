@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag
 
+from dense import of_bodies
 from mechanisms import EPS, assert_close
-from one_frame import CASES, Q, diag, moving
+from one_frame import CASES, Q, moving
 
 every_case = pytest.mark.parametrize("name", CASES)
 TREES = ["quadruped", "humanoid", "tree0", "tree1", "mixed", "everything", "left twists"]
@@ -28,7 +29,7 @@ def articulated(name):
     """The operators of §4, P̂, Ĝ, P^z, Y_A, Y_B of §5, and A_C, B_C by a dense solution."""
     o = moving(name)
     c = SimpleNamespace(o=o, mech=o.mech, H=o.H, I=o.I)
-    c.Z = -diag(Q, o.fext)
+    c.Z = -of_bodies(Q, o.fext)
     P, P_hat, P_z = o.M.copy(), o.M_hat_.copy(), c.Z.copy()
     D, G = [None] * (o.n + 1), [None] * (o.n + 1)
     for p, k in o.mech.inward():

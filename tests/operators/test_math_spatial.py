@@ -10,26 +10,27 @@ import pytest
 from scipy.linalg import expm
 
 import hinge
+from dense import crf, crm
 from hinge.algebra.rotation import from_rpy, skew
 from hinge.algebra.spatial import ForceTransfer, Inertia, congruence, cross_force, cross_motion
-from mechanisms import EPS, JOINTS, ROBOTS, along, assert_close, complex_step, random_state
+from mechanisms import (
+    EPS,
+    JOINTS,
+    ROBOTS,
+    WITHOUT_FOLLOWERS,
+    along,
+    assert_close,
+    complex_step,
+    random_state,
+)
 
-NAMES = [name for name, robot in ROBOTS.items() if not robot.mechanism.has_followers]
-on_every_robot = pytest.mark.parametrize("name", NAMES)
+on_every_robot = pytest.mark.parametrize("name", WITHOUT_FOLLOWERS)
 RNG = np.random.default_rng(0)
 R, P = from_rpy(0.3, -1.1, 2.0), np.array([0.4, -0.2, 0.9])
 V, A = RNG.normal(size=(2, 6))
 Z = np.zeros((3, 3))
 MOMENTS = np.array([[0.4, 0.05, 0], [0.05, 0.3, -0.02], [0, -0.02, 0.5]])
 BODY = Inertia(1.7, (0.3, -0.1, 0.2), MOMENTS)
-
-
-def crm(v):
-    return np.block([[skew(v[:3]), Z], [skew(v[3:]), skew(v[:3])]])
-
-
-def crf(v):
-    return -crm(v).T
 
 
 def transform(R, p):

@@ -14,7 +14,7 @@ from diagonal_cases import TREES
 from hinge import zoo
 from hinge.algebra.spatial import ForceTransfer, cross_force
 from hinge.operators import Operators, simplify, split
-from mechanisms import EPS, along, assert_close, complex_step, random_state
+from mechanisms import EPS, along, assert_close, complex_step, random_split, random_state
 
 NAMES = [name for name, robot in TREES.items() if robot.nv > 1]
 on_every_robot = pytest.mark.parametrize("name", NAMES)
@@ -26,10 +26,8 @@ class Case:
     def __init__(self, name, seed=0):
         self.robot = TREES[name]
         self.alg, self.s = self.robot.alg, random_state(self.robot, seed)
-        rng = np.random.default_rng(seed)
-        a = rng.random(self.robot.nv) < 0.5
-        a[:1], a[-1:] = True, False
-        self.a, self.p = a, ~a
+        self.a = a = random_split(self.robot, seed)
+        self.p = ~a
         self.o = Operators(self.robot.mechanism, self.s.q, a)
         self.u, self.rotors = split(self.o), self.o.passive.has_armature
         M = self.alg.mass_matrix(self.s.q)
