@@ -123,13 +123,13 @@ def along(robot: hinge.Robot, q: np.ndarray, v: np.ndarray):
     return lambda s: robot.alg.integrate(q, s * v)
 
 
-def assert_close(got, expected, bound: float, scale=None) -> None:
+def assert_close(got, expected, bound: float, scale=None, what: str = "result") -> None:
     """|got − expected| ≤ bound · scale, the scale being the largest expected magnitude, or 1."""
     got, expected = np.asarray(got), np.asarray(expected)
-    assert got.shape == expected.shape, f"shape {got.shape}, expected {expected.shape}"
+    assert got.shape == expected.shape, f"{what}: {got.shape}, not {expected.shape}"
     if scale is None:
         scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
     worst = float(np.abs(got - expected).max(initial=0.0))
     assert worst <= bound * scale, (
-        f"off by {worst:.2e} = {worst / scale / EPS:.0f} eps of {scale:.3g}"
+        f"{what} is off by {worst:.2e}; the bound is {bound / EPS:.0f} eps of {scale:.3g}"
     )

@@ -3,13 +3,13 @@
 import ctypes
 import platform
 import struct
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 
 import hinge
+from fresh_process import run_python
 from hinge import Kernel, zoo
 from hinge.graph.program import trace
 from hinge.robot.kernels import robot_kernel
@@ -296,7 +296,5 @@ print("llvmlite" in sys.modules, tau.tobytes().hex())
 
 def test_llvm_is_not_loaded_for_what_is_in_the_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    command = [sys.executable, "-c", CHILD]
-    runs = [subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2)]
-    (first, tau), (second, again) = (run.stdout.split() for run in runs)
+    (first, tau), (second, again) = (run_python(CHILD).split() for _ in range(2))
     assert (first, second) == ("True", "False") and tau == again
