@@ -62,7 +62,9 @@ def test_error_moves_with_the_constraint_velocity_where_it_vanishes(kind):
     assert_close(rate, robot.alg.constraint_jacobian(s.q, loop) @ s.qd, 100 * EPS)
 
 
-@pytest.mark.parametrize("name", ["tree0", "humanoid", "gripper"])
+@pytest.mark.parametrize(
+    "name", ["tree0", pytest.param("humanoid", marks=pytest.mark.long), "gripper"]
+)
 def test_motion_and_forces_solve_the_saddle_point_system(name):
     robot = ROBOTS[name]
     s = random_state(robot, 3)
@@ -84,6 +86,7 @@ def test_motion_and_forces_solve_the_saddle_point_system(name):
     assert_close(motion.forces, exact[robot.nv :], bound)
 
 
+@pytest.mark.long
 def test_constraint_forces_are_forces_on_the_frames():
     """λ acts on `left`, −λ on `right`, at the origin of `left`, in the axes of `right`."""
     robot = ROBOTS["tree1"]

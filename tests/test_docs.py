@@ -15,12 +15,25 @@ def blocks(page):
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.S | re.M)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_code_on_the_page_runs(page, tmp_path, monkeypatch):
+def shapes(code):
+    """The shapes that comments behind `print(….shape)` say."""
+    return re.findall(r"^ *print\([^,]+\.shape\) +# (\([\d, ]*\))", code, flags=re.M)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
+def test_code_on_the_page_runs(page, tmp_path, monkeypatch, capsys):
+    """It prints no NaN, and the shapes that it says."""
     monkeypatch.chdir(tmp_path)
     scope: dict = {}
     for number, code in enumerate(blocks(page), 1):
         exec(compile(code, f"{page.name}, block {number}", "exec"), scope)
+        printed = capsys.readouterr().out
+        assert set(shapes(code)) <= set(printed.splitlines())
+        assert not re.search(r"\bnan\b", printed)
+
+
+def test_some_pages_say_shapes():
+    assert sum(len(shapes(code)) for page in PAGES for code in blocks(page)) >= 5
 
 
 def test_links_lead_somewhere():

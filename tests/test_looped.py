@@ -40,7 +40,9 @@ def test_loops_agree_with_the_generic_code(robot_name, name):
         assert_close(got[i], expected, 3000 * EPS)
 
 
-@pytest.mark.parametrize(("third", "load"), [("qdd", "dead"), ("tau", "world")])
+@pytest.mark.parametrize(
+    ("third", "load"), [("qdd", "dead"), pytest.param("tau", "world", marks=pytest.mark.long)]
+)
 def test_loops_of_linearized_dynamics_agree_with_the_generic_code(third, load):
     """All joints, on a floating base with branches, with forces."""
     robot, rng = everything(), np.random.default_rng(2)

@@ -54,6 +54,7 @@ def test_a_mass_on_a_spring_swings_as_it_should():
     assert_close(motion.energy, np.full_like(motion.t, motion.energy[0]), 2 * dt**4)
 
 
+@pytest.mark.long
 def test_a_tree_on_springs_keeps_its_energy():
     mech = zoo.tree(2, 9).mechanism
     bodies = [replace(b, joint=sprung(b.joint, k)) if k else b for k, b in enumerate(mech.bodies)]

@@ -57,7 +57,9 @@ def arguments_of(robot, name, state):
 
 
 @pytest.mark.parametrize("name", [*GENERIC, *FRAMES])
-@pytest.mark.parametrize("robot_name", ["tree0", "humanoid", "gripper"])
+@pytest.mark.parametrize(
+    "robot_name", ["tree0", pytest.param("humanoid", marks=pytest.mark.long), "gripper"]
+)
 def test_casadi(robot_name, name):
     robot = ROBOTS[robot_name]
     numbers = [np.asarray(a) for a in arguments_of(robot, name, random_state(robot, 0))]

@@ -157,7 +157,9 @@ def random_program(seed, size):
 
 
 @both
-@pytest.mark.parametrize(("seed", "size"), [(0, 300), (1, 900), (2, 6000)])
+@pytest.mark.parametrize(
+    ("seed", "size"), [(0, 300), (1, 900), pytest.param(2, 6000, marks=pytest.mark.long)]
+)
 def test_random_programs(seed, size, dtype):
     program = random_program(seed, size)
     assert sum(program.ops) > size // 2
@@ -271,7 +273,9 @@ def test_nothing_is_read_or_written_out_of_bounds(dtype, target):
 
 
 @both
-@pytest.mark.parametrize("size", [1200, 1201, 1202, 1204])
+@pytest.mark.parametrize(
+    "size", [1200, 1201, *(pytest.param(n, marks=pytest.mark.long) for n in (1202, 1204))]
+)
 def test_large_results_go_past_the_caches(dtype, size, monkeypatch):
     """Rows that begin anywhere in a line, by lines; what lies around them is not touched."""
     monkeypatch.setattr(llvm_stream, "_LARGE", 1 << 14)

@@ -277,6 +277,7 @@ def chain(graph, n):
     return x, y, z
 
 
+@pytest.mark.long
 def test_sweeps_are_linear_and_deep_graphs_do_not_overflow():
     made = {}
     for n in (10_000, 100_000):
@@ -408,6 +409,7 @@ def test_tangent_of_a_quaternion_joint(name):
     assert_close(jacobian(place, 1)(q, zero), robot.jacobian(q, frame)[3:], 20 * EPS)
 
 
+@pytest.mark.long
 def test_second_derivative_along_the_tangent_of_a_quaternion():
     """Symmetric, and the rate of the first one, which is taken by complex steps."""
     robot = ROBOTS["humanoid"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+import pytest
+
 import hinge
 from mechanisms import Generic
 from oracle.pinocchio_bridge import PinocchioRobot, followers, pin
@@ -51,6 +53,9 @@ ROBOTS = {
     "bravo7_gripper": "bravo7_description/urdf/bravo7_gripper.urdf",
     "hector": "hector_description/robots/quadrotor_base.urdf",
 }
+# one of each kind: those that run without `-m long`
+FEW = {"double_pendulum", "panda", "ur5", "solo12", "go2", "talos", "tiago", "iris"}
+FEW |= {"bravo7_gripper", "hector"}
 NOTHING_MOVES_WHEN_FIXED = {"hector"}
 MASSLESS_FINGERS = {"romeo_full", "bravo7_gripper"}
 ROOT_IS_THE_GROUND = {"ur5", "ur10", "xarm7", "z1"}
@@ -58,6 +63,12 @@ ROOT_IS_THE_GROUND = {"ur5", "ur10", "xarm7", "z1"}
 FIXED = [(name, "fixed") for name in ROBOTS if name not in NOTHING_MOVES_WHEN_FIXED]
 FLOATING = [(name, "floating") for name in ROBOTS if name not in ROOT_IS_THE_GROUND]
 CASES = FIXED + FLOATING
+
+
+def each(cases):
+    """Cases (name, …) or names as parameters, long but for few robots."""
+    cases = [(case,) if isinstance(case, str) else case for case in cases]
+    return [pytest.param(*c, marks=[pytest.mark.long] * (c[0] not in FEW)) for c in cases]
 
 
 @cache

@@ -20,7 +20,14 @@ from oracle.agreement import (
     assert_agrees,
     wild_state,
 )
-from oracle.example_robots import CASES, MASSLESS_FINGERS, ROBOTS, load, read_by_pinocchio
+from oracle.example_robots import (
+    CASES,
+    MASSLESS_FINGERS,
+    ROBOTS,
+    each,
+    load,
+    read_by_pinocchio,
+)
 from oracle.pinocchio_bridge import PinocchioRobot
 from robot_files import ROBOTS as FOLDER
 from robot_files import package_folder
@@ -28,7 +35,7 @@ from robot_files import package_folder
 SEEDS = (0, 1)
 FRAMES = 6
 
-each_robot = pytest.mark.parametrize(("name", "base"), CASES)
+each_robot = pytest.mark.parametrize(("name", "base"), each(CASES))
 each_state = pytest.mark.parametrize("seed", SEEDS)
 
 
@@ -76,14 +83,14 @@ def test_forces(name, base, seed):
     agree_on_forces(oracle, wild_state(oracle.robot, seed))
 
 
-@pytest.mark.parametrize(("name", "base"), [c for c in CASES if c[0] not in MASSLESS_FINGERS])
+@pytest.mark.parametrize(("name", "base"), each(c for c in CASES if c[0] not in MASSLESS_FINGERS))
 @each_state
 def test_accelerations(name, base, seed):
     oracle = load(name, base)
     agree_on_accelerations(oracle, wild_state(oracle.robot, seed))
 
 
-@pytest.mark.parametrize(("name", "base"), [c for c in CASES if c[0] in MASSLESS_FINGERS])
+@pytest.mark.parametrize(("name", "base"), each(c for c in CASES if c[0] in MASSLESS_FINGERS))
 @each_state
 def test_what_moves_no_mass_is_refused(name, base, seed):
     """Forward dynamics has no answer; Pinocchio's is NaN."""
@@ -93,7 +100,7 @@ def test_what_moves_no_mass_is_refused(name, base, seed):
         robot.forward_dynamics(s.q, s.qd, s.qdd)
 
 
-@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("name", each(ROBOTS))
 def test_kernels_do_as_the_generic_code_does(name):
     """Inverse and forward dynamics and mass matrix, in units that give M a unit diagonal."""
     base = next(b for n, b in reversed(CASES) if n == name)
@@ -110,7 +117,7 @@ def test_integrate_and_difference(name, base, seed):
 
 
 @pytest.mark.parametrize("base", ("fixed", "floating"))
-@pytest.mark.parametrize("name", ("panda", "baxter", "pr2", "tiago_pro"))
+@pytest.mark.parametrize("name", each(("panda", "baxter", "pr2", "tiago_pro")))
 @each_state
 def test_followers_as_pinocchio_ties_them(name, base, seed):
     """Pinocchio's own joints that mimic others, which its inverse dynamics and M support."""
