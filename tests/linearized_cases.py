@@ -11,13 +11,9 @@ import numpy as np
 import hinge
 from hinge import algorithms
 from hinge.algebra.rotation import from_rpy
-from mechanisms import EPS, JOINTS, ROBOTS, complex_jacobian, random_state
+from mechanisms import BODY, EPS, JOINTS, ROBOTS, complex_jacobian, random_state
 
 __all__ = ["EPS", "TREES", "everything", "loads", "mutated", "random_state", "reference_inverse"]
-
-BODY = hinge.Inertia(
-    1.3, (0.1, -0.2, 0.15), [[0.2, 0.01, -0.02], [0.01, 0.3, 0.03], [-0.02, 0.03, 0.25]]
-)
 
 
 def everything() -> hinge.Robot:

@@ -12,6 +12,11 @@ from hinge.algebra.rotation import from_rpy
 
 EPS = np.finfo(float).eps
 
+# no axis of symmetry anywhere
+BODY = hinge.Inertia(
+    1.3, (0.1, -0.2, 0.15), [[0.2, 0.01, -0.02], [0.01, 0.3, 0.03], [-0.02, 0.03, 0.25]]
+)
+
 JOINTS = {
     "revolute": hinge.Revolute((1.0, -2.0, 0.5)),
     "prismatic": hinge.Prismatic((0.3, 1.0, 2.0)),
@@ -44,6 +49,17 @@ def gripper() -> hinge.Robot:
     curl = hinge.Revolute((0, 0, 1), mimic=hinge.Mimic("right_joint", ratio=2.0, offset=-0.3))
     b.add("tip", "right", curl, placement=turn, inertia=body)
     b.add("pad", "tip", hinge.Revolute((1, 0, 0)), placement=turn, inertia=body)
+    return hinge.Robot(b.build())
+
+
+def random_chain(n: int, rng: np.random.Generator) -> hinge.Robot:
+    """Hinges in random directions, no gravity, no armature."""
+    b = hinge.MechanismBuilder("chain", gravity=(0, 0, 0))
+    for i in range(n):
+        place = hinge.Transform(translation=0.5 * rng.normal(size=3))
+        body = hinge.Inertia(rng.uniform(0.5, 2), 0.3 * rng.normal(size=3), 0.2 * np.eye(3))
+        parent = f"body{i - 1}" if i else "world"
+        b.add(f"body{i}", parent, hinge.Revolute(rng.normal(size=3)), None, place, body)
     return hinge.Robot(b.build())
 
 
@@ -88,9 +104,14 @@ def random_state(robot: hinge.Robot, seed: int) -> State:
     )
 
 
+def random_mask(robot: hinge.Robot, seed: int) -> np.ndarray:
+    """Some of the degrees of freedom: joints of several are cut anywhere."""
+    return np.random.default_rng(seed).random(robot.nv) < 0.5
+
+
 def random_split(robot: hinge.Robot, seed: int = 0) -> np.ndarray:
-    """Driven degrees of freedom, cut anywhere; the first is driven, the last is not."""
-    flags = np.random.default_rng(seed).random(robot.nv) < 0.5
+    """Some of the degrees of freedom, among them the first and not the last."""
+    flags = random_mask(robot, seed)
     flags[:1], flags[-1:] = True, False
     return flags
 

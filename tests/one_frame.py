@@ -15,10 +15,10 @@ from scipy.linalg import block_diag
 
 import hinge
 from dense import crf, crm, of_bodies
-from diagonal_cases import TREES
+from diagonal_cases import TREES, near
 from hinge.algebra.rotation import skew
 from linearized_cases import everything
-from mechanisms import EPS, assert_close, complex_step, random_state
+from mechanisms import complex_step, random_state
 
 __all__ = ["CASES", "OneFrame", "Q", "S", "change", "moving", "near"]
 Z3 = np.zeros((3, 3))
@@ -42,7 +42,8 @@ class OneFrame:
     def __init__(self, robot: hinge.Robot, q: np.ndarray, left: bool = False) -> None:
         self.robot, self.mech, self.q, self.left = robot, robot.mechanism, q, left
         mech = self.mech
-        self.n, self.N = mech.n_bodies, robot.nv
+        self.n = self.size = mech.n_bodies
+        self.N = robot.nv
         self.poses = robot.alg.poses(q)
         self.Ad = [None, *(adjoint(X[:3, :3], X[:3, 3]) for X in self.poses)]
         rows = mech.H(q)
@@ -173,12 +174,6 @@ def moving(name, seed=1):
     o.H_rate, o.H1, o.H2, o.F, o.E = o.maps(o.nu, o.nud, n)
     o.M_hat_, o.mass = o.M_hat(n.V), o.H.T @ o.Phi @ o.M @ o.Phi.T @ o.H + o.J
     return o
-
-
-def near(o, got, expected, scale=1.0):
-    """|got − expected| within eps × N of the scale."""
-    size = max(1.0, scale, np.abs(expected).max(initial=0))
-    assert_close(got, expected, 20 * EPS * o.n, size)
 
 
 def change(o, fn, dq=None, dnu=None, dnud=None):

@@ -12,21 +12,9 @@ import numpy as np
 import hinge
 from dense import block_diagonal, crm, of_bodies
 from hinge.algebra.rotation import skew
-from mechanisms import complex_step, random_state
+from mechanisms import complex_step, random_chain, random_state
 
-__all__ = ["Motion", "Operators", "chain"]
-
-
-def chain(n: int = 4, seed: int = 5) -> hinge.Robot:
-    """Hinges in random directions, no gravity, no armature."""
-    rng = np.random.default_rng(seed)
-    b = hinge.MechanismBuilder("chain", gravity=(0, 0, 0))
-    for i in range(n):
-        place = hinge.Transform(translation=0.5 * rng.normal(size=3))
-        body = hinge.Inertia(rng.uniform(0.5, 2), 0.3 * rng.normal(size=3), 0.2 * np.eye(3))
-        parent = f"body{i - 1}" if i else "world"
-        b.add(f"body{i}", parent, hinge.Revolute(rng.normal(size=3)), None, place, body)
-    return hinge.Robot(b.build())
+__all__ = ["Motion", "Operators"]
 
 
 def angular(V):
@@ -88,8 +76,9 @@ class Operators:
 class Motion:
     """A chain that moves: its operators at one state, velocities, and rates by complex steps."""
 
-    def __init__(self, robot, seed=1):
-        self.robot, s = robot, random_state(robot, seed)
+    def __init__(self, n: int = 4, seed: int = 5) -> None:
+        self.robot = robot = random_chain(n, np.random.default_rng(seed))
+        s = random_state(robot, 1)
         self.q, self.qd, self.qdd = s.q, s.qd, s.qdd
         self.n = robot.nv
         self.o = o = Operators(robot, s.q)

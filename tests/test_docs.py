@@ -6,13 +6,7 @@ from pathlib import Path
 import pytest
 
 import hinge
-
-ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-
-
-def blocks(page):
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.S | re.M)
+from pages import DOCS, PAGES, ROOT, blocks
 
 
 def shapes(code):
@@ -85,7 +79,7 @@ def test_every_public_name_is_on_some_page(module):
 def test_every_page_and_picture_is_shown_somewhere():
     targets = re.findall(r"\]\(([^)#]+)", " ".join(TEXT.values()))
     shown = {Path(target).name for target in targets}
-    drawn = {p.name for kind in ("svg", "gif") for p in (ROOT / "docs").rglob(f"*.{kind}")}
+    drawn = {p.name for kind in ("svg", "gif") for p in DOCS.rglob(f"*.{kind}")}
     assert (set(TEXT) | drawn) - shown == {"README.md"}
 
 

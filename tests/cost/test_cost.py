@@ -2,7 +2,6 @@
 
 import re
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from hinge.graph.program import trace
 from hinge.robot.kernels import robot_kernel
 from hinge.specialize.arrays import array_shape
 from hinge.specialize.canonical import canonical
+from pages import DOCS
 from robot_files import panda_arm
 
 ARRAYS = {
@@ -81,7 +81,7 @@ def test_panda():
 
 def test_the_page_on_total_rates_counts_as_the_kernels_do():
     """The columns of diagonal_dynamics and total_rates, on the chain of these tests."""
-    page = (Path(__file__).parents[2] / "docs" / "diagonalized.md").read_text()
+    page = (DOCS / "diagonalized.md").read_text()
     rows = re.findall(r"^\| (\d+) \| [\d ]+ \| (\d+ \d+) \| [\d.]+ \| (\d+ \d+) \|$", page, re.M)
     assert len(rows) == 8
     for n, *counts in rows[:4]:

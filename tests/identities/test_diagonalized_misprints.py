@@ -13,9 +13,9 @@ import pytest
 
 from dense import crm, of_bodies
 from mechanisms import EPS, assert_close, complex_step
-from paper_frame import Motion, Operators, chain
+from paper_frame import Motion, Operators
 
-CASE = Motion(chain())
+CASE = Motion()
 N, ROBOT, O = CASE.n, CASE.robot, CASE.o
 Q, QD, QDD, TAU = CASE.q, CASE.qd, CASE.qdd, CASE.torque
 THETA_D, MASS, m, l, ROOT_INV = CASE.theta_d, CASE.mass, CASE.m, CASE.l, CASE.root_inv

@@ -5,7 +5,7 @@ import pytest
 
 import hinge
 from hinge import ArgumentError, ModelError, zoo
-from mechanisms import EPS, ROBOTS, along, assert_close, complex_step, random_state
+from mechanisms import EPS, ROBOTS, along, assert_close, complex_step, random_chain, random_state
 
 
 def chart_tree(seed=0):
@@ -128,17 +128,6 @@ def test_symmetries_of_the_riemann_tensor():
         -R.transpose(0, 2, 3, 1) - R.transpose(0, 3, 1, 2),
     ):
         assert_close(R, other, 1e4 * EPS)
-
-
-def random_chain(n, rng):
-    """n bodies on hinges."""
-    b = hinge.MechanismBuilder("chain")
-    for i in range(n):
-        place = hinge.Transform(translation=0.4 * rng.normal(size=3))
-        body = hinge.Inertia(rng.uniform(0.5, 2), 0.3 * rng.normal(size=3), 0.1 * np.eye(3))
-        parent = f"body{i - 1}" if i else "world"
-        b.add(f"body{i}", parent, hinge.Revolute(rng.normal(size=3)), None, place, body)
-    return hinge.Robot(b.build())
 
 
 @pytest.mark.parametrize(("nv", "count"), [(2, 1), (3, 6), (4, 20)])

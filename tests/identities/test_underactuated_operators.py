@@ -14,7 +14,7 @@ import pytest
 from dense import block_diagonal, one_hop
 from hinge import zoo
 from hinge.algebra.spatial import ForceTransfer, carried_acceleration, cross_force
-from mechanisms import EPS, Generic, assert_close, complex_step, random_state
+from mechanisms import EPS, Generic, assert_close, complex_step, random_mask, random_state
 
 FAR = 1e-3
 I3 = np.eye(3)
@@ -68,7 +68,7 @@ def operators(robot, q, mask, swapped=False):
 @pytest.fixture(scope="module")
 def case():
     s = random_state(ROBOT, 1)
-    mask = np.random.default_rng(5).random(ROBOT.nv) < 0.5
+    mask = random_mask(ROBOT, 5)
     o = operators(ROBOT, s.q, mask)
     o.s, o.mask = s, mask
     assert_close(o.mass, Generic(ROBOT).mass_matrix(s.q), 100 * EPS)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from mechanisms import EPS, assert_close
-from paper_frame import Motion, chain
+from paper_frame import Motion
 
 CHAINS = {"four": (4, 5), "six": (6, 2)}
 
@@ -20,7 +20,7 @@ CHAINS = {"four": (4, 5), "six": (6, 2)}
 @cache
 def moving(name):
     """A chain in motion, with X = Ω̃_δP, Λ of (6.4), the rate P° seen in body axes, and C."""
-    c = Motion(chain(*CHAINS[name]))
+    c = Motion(*CHAINS[name])
     o = c.o
     c.X = c.delta @ o.P
     c.Lambda = c.carried_inward(c.delta @ o.P - o.P @ c.delta)

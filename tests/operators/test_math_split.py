@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hinge
-from diagonal_cases import TREES
+from diagonal_cases import TREES, near
 from hinge import zoo
 from hinge.algebra.spatial import ForceTransfer, cross_force
 from hinge.operators import Operators, simplify, split
@@ -35,12 +35,11 @@ class Case:
         self.M_pa = M[np.ix_(~a, a)]
         self.S_ap = np.linalg.solve(self.M_pp, self.M_pa).T
         self.S_aa = self.M_aa - self.S_ap @ self.M_pa
-        self.bound = 20 * EPS * len(self.robot.body_names)
+        self.size = len(self.robot.body_names)
 
     def near(self, got, expected, scale=1.0):
         got, expected = (x.dense() if hasattr(x, "dense") else x for x in (got, expected))
-        size = max(1.0, scale, np.abs(expected).max(initial=0))
-        assert_close(got, expected, self.bound, size)
+        near(self, got, expected, scale)
 
     def lost_with_rotors(self, got, expected):
         """The identity holds exactly where no passive joint has a rotor."""

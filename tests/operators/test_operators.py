@@ -1,7 +1,6 @@
 """Operators against matrices built without them; adjoints, batches, spaces, plans, text."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,6 +25,7 @@ from mechanisms import (
     random_split,
     random_state,
 )
+from pages import DOCS, blocks
 
 SOME = ["arm", "tree0", "humanoid", "space_arm"]
 
@@ -385,10 +385,9 @@ def test_cost_grows_with_the_bodies():
 
 
 def test_the_tutorial_prints_what_it_says():
-    page = Path(__file__).parents[2] / "docs" / "operators.md"
-    code = "\n".join(re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.S | re.M))
+    code = "\n".join(blocks(DOCS / "operators.md"))
     scope, checked = {}, 0
-    exec(compile(code, page.name, "exec"), scope)
+    exec(compile(code, "operators.md", "exec"), scope)
     for expression, said in re.findall(r"^ *print\((.+)\)  # (.+)$", code, flags=re.M):
         if expression != "error":
             assert str(eval(expression, scope)) == said
