@@ -154,3 +154,11 @@ def assert_close(got, expected, bound: float, scale=None, what: str = "result") 
     assert worst <= bound * scale, (
         f"{what} is off by {worst:.2e}; the bound is {bound / EPS:.0f} eps of {scale:.3g}"
     )
+
+
+def assert_same_bits(got, expected, what: str = "result") -> None:
+    """Equal to the bit, signs of zeros included; any NaN is as good as another."""
+    assert got.dtype == expected.dtype and got.shape == expected.shape, what
+    same = (got == expected) & (np.signbit(got) == np.signbit(expected))
+    wrong = ~(same | (np.isnan(got) & np.isnan(expected)))
+    assert not wrong.any(), f"{what}: got {got[wrong][:3]}, expected {expected[wrong][:3]}"

@@ -18,12 +18,11 @@ from hinge.errors import ArgumentError
 from hinge.graph.interpret import interpret
 from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import trace
-from mechanisms import ROBOTS
+from mechanisms import ROBOTS, assert_same_bits
 from with_c import (
     SCALARS,
     Compiled,
     assert_lonely,
-    assert_same_bits,
     both,
     compile_c,
     compiled,

@@ -14,8 +14,8 @@ from hinge.specialize.loops import trace_loops
 from hinge.specialize.routing import MOST_UNROLLED
 from linearized_cases import everything
 from loop_cases import interpreted, looped, swapping
-from mechanisms import EPS, assert_close, random_state
-from with_c import SCALARS, Compiled, assert_lonely, assert_same_bits, both, compile_c, compiled
+from mechanisms import EPS, assert_close, assert_same_bits, random_state
+from with_c import SCALARS, Compiled, assert_lonely, both, compile_c, compiled
 
 SNAKE = zoo.snake(50)
 CASES = {

@@ -23,6 +23,7 @@ from hinge.graph.scalar import Graph
 from hinge.runtime import kernel as kernel_module
 from hinge.runtime.kernel import Kernel
 from hinge.runtime.target import Target, host
+from mechanisms import assert_same_bits
 
 X86 = platform.machine() in ("x86_64", "AMD64")
 AVX2 = X86 and "+avx2" in host().features and "+fma" in host().features
@@ -57,13 +58,6 @@ def every_operation():
 EVERY = every_operation()
 
 
-def assert_same(got, expected):
-    """Equal to the bit, NaN and the sign of zero included."""
-    np.testing.assert_array_equal(got, expected)
-    number = ~np.isnan(expected)
-    np.testing.assert_array_equal(np.signbit(got)[number], np.signbit(expected)[number])
-
-
 @both
 @targets
 def test_every_operation_is_that_of_interpret(dtype, target):
@@ -79,7 +73,7 @@ def test_every_operation_is_that_of_interpret(dtype, target):
                 bound = 4 * np.finfo(dtype).eps
                 np.testing.assert_allclose(got[:, i], expected[:, i], rtol=bound, err_msg=op)
             else:
-                assert_same(got[:, i], expected[:, i])
+                assert_same_bits(got[:, i], expected[:, i])
 
 
 @both
@@ -267,7 +261,7 @@ def test_nothing_is_read_or_written_out_of_bounds(dtype, target):
             for a, b in zip(out, expected, strict=True):
                 np.testing.assert_allclose(a, b, rtol=20 * np.finfo(dtype).eps)
         one = [f.array(a[0], at_end) for f, a in zip(fences, (x, y), strict=False)]
-        assert_same(kernel.call(*one)[1], 2 * y[0])
+        assert_same_bits(kernel.call(*one)[1], 2 * y[0])
     for fence in fences:
         fence.open()
 
