@@ -130,7 +130,7 @@ def test_one_set_of_numbers_and_out():
     s = random_state(robot, 0)
     out = np.empty(3)
     heavy = 2 * parameters(robot.mechanism)["inertia"]
-    assert robot.gravity_forces(s.q, inertia=heavy, out=out) is not None
+    assert robot.gravity_forces(s.q, inertia=heavy, out=out) is out
     assert_close(out, 2 * zoo.arm(3).gravity_forces(s.q), 50 * EPS)
     assert_close(robot.gravity_forces(s.q, gravity=np.zeros(3)), np.zeros(3), EPS)
     assert_close(robot.gravity_forces(s.q), zoo.arm(3).gravity_forces(s.q), 10 * EPS)

@@ -15,7 +15,15 @@ from dense import condition
 from hinge import ModelError, SingularError, zoo
 from hinge.algebra.spatial import cross_force
 from hinge.graph.interpret import interpret
-from mechanisms import EPS, ROBOTS, along, assert_close, complex_step, random_state
+from mechanisms import (
+    EPS,
+    ROBOTS,
+    WITHOUT_FOLLOWERS,
+    along,
+    assert_close,
+    complex_step,
+    random_state,
+)
 
 SEEDS = (0, 1)
 sweeps = importlib.import_module("hinge.algorithms.diagonalized.dynamics")
@@ -94,11 +102,10 @@ def test_coriolis_matrix_splits_the_rate_of_the_mass_matrix(name, seed):
     )
 
 
-@every_robot
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", WITHOUT_FOLLOWERS)
 def test_articulated_rates(name, seed):
     alg, robot, s = case(name, seed)
-    if robot.mechanism.has_followers:
-        return
     path = along(robot, s.q, s.qd)
     rates = alg.articulated_rates(s.q, s.qd)
     moved = [complex_step(lambda h, i=i: alg.articulated_rates(path(h), s.qd)[i]) for i in (0, 2)]
