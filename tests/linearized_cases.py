@@ -10,35 +10,9 @@ import numpy as np
 
 import hinge
 from hinge import algorithms
-from hinge.algebra.rotation import from_rpy
-from mechanisms import BODY, EPS, JOINTS, ROBOTS, complex_jacobian, random_state
+from mechanisms import EPS, ROBOTS, complex_jacobian, everything, random_state
 
-__all__ = ["EPS", "TREES", "everything", "loads", "mutated", "random_state", "reference_inverse"]
-
-
-def everything() -> hinge.Robot:
-    """Every joint type twice, on a floating base with two branches, with offsets and armature."""
-    rng = np.random.default_rng(3)
-    b = hinge.MechanismBuilder("everything", gravity=(1.0, -2.0, -9.0))
-    b.add("base", "world", hinge.Free(), inertia=BODY)
-    for side in ("left", "right"):
-        parent = "base"
-        for i, (kind, joint) in enumerate(JOINTS.items()):
-            place = hinge.Transform(from_rpy(*rng.normal(size=3)), rng.normal(size=3) * 0.3)
-            offset = hinge.Transform(from_rpy(*rng.normal(size=3)), rng.normal(size=3) * 0.1)
-            joint = type(joint)(
-                *(
-                    getattr(joint, f)
-                    for f in joint.__dataclass_fields__
-                    if f[:4] in ("axis", "pitc")
-                ),
-                armature=tuple(rng.uniform(0, 0.3, size=joint.nv)),
-            )
-            name = f"{side}_{kind}"
-            b.add(name, parent, joint, f"{name}_joint", place, BODY, offset)
-            parent = name if i % 3 else parent
-    return hinge.Robot(b.build())
-
+__all__ = ["EPS", "TREES", "loads", "mutated", "random_state", "reference_inverse"]
 
 TREES = {**ROBOTS, "everything": everything()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,6 +49,23 @@ def gripper() -> hinge.Robot:
     curl = hinge.Revolute((0, 0, 1), mimic=hinge.Mimic("right_joint", ratio=2.0, offset=-0.3))
     b.add("tip", "right", curl, placement=turn, inertia=body)
     b.add("pad", "tip", hinge.Revolute((1, 0, 0)), placement=turn, inertia=body)
+    return hinge.Robot(b.build())
+
+
+def everything() -> hinge.Robot:
+    """Every joint type twice, on a floating base with two branches, with offsets and armature."""
+    rng = np.random.default_rng(3)
+    b = hinge.MechanismBuilder("everything", gravity=(1.0, -2.0, -9.0))
+    b.add("base", "world", hinge.Free(), inertia=BODY)
+    for side in ("left", "right"):
+        parent = "base"
+        for i, (kind, joint) in enumerate(JOINTS.items()):
+            place = hinge.Transform(from_rpy(*rng.normal(size=3)), rng.normal(size=3) * 0.3)
+            offset = hinge.Transform(from_rpy(*rng.normal(size=3)), rng.normal(size=3) * 0.1)
+            joint = replace(joint, armature=rng.uniform(0, 0.3, size=joint.nv))
+            name = f"{side}_{kind}"
+            b.add(name, parent, joint, f"{name}_joint", place, BODY, offset)
+            parent = name if i % 3 else parent
     return hinge.Robot(b.build())
 
 

@@ -17,8 +17,7 @@ import hinge
 from dense import crf, crm, of_bodies
 from diagonal_cases import TREES, near
 from hinge.algebra.rotation import skew
-from linearized_cases import everything
-from mechanisms import complex_step, random_state
+from mechanisms import complex_step, everything, random_state
 
 __all__ = ["CASES", "OneFrame", "Q", "S", "change", "moving", "near"]
 Z3 = np.zeros((3, 3))

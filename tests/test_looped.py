@@ -15,9 +15,8 @@ from hinge.specialize.arrays import array_shape
 from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
 from hinge.specialize.routing import MOST_UNROLLED
-from linearized_cases import everything
 from loop_cases import ARRAYS, interpreted, looped, swapping
-from mechanisms import EPS, Generic, assert_close, gripper, random_state
+from mechanisms import EPS, Generic, assert_close, everything, gripper, random_state
 
 ROBOTS = {
     "chain": zoo.arm(9),

@@ -12,9 +12,8 @@ from hinge.graph.loop import LoopProgram
 from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
 from hinge.specialize.routing import MOST_UNROLLED
-from linearized_cases import everything
 from loop_cases import interpreted, looped, swapping
-from mechanisms import EPS, assert_close, assert_same_bits, random_state
+from mechanisms import EPS, assert_close, assert_same_bits, everything, random_state
 from with_c import SCALARS, Compiled, assert_lonely, both, compile_c, compiled
 
 SNAKE = zoo.snake(50)
