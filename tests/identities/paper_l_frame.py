@@ -15,8 +15,8 @@ from scipy.linalg import block_diag
 
 import hinge
 from dense import crf, crm, of_bodies
-from diagonal_cases import TREES, near
 from hinge.algebra.rotation import skew
+from identities.paper_d_cases import TREES, near
 from mechanisms import complex_step, everything, random_state
 
 __all__ = ["CASES", "OneFrame", "Q", "S", "change", "moving", "near"]

@@ -1,9 +1,9 @@
 """Paper D equation by equation where it was written: serial hinges, inertial axes, no armature.
 
 math §8, "paper-frame identities".  Those that survive on trees, with any joint and with armature
-are laws (`hinge.operators.laws`), body-axes forms are in `test_math_spatial.py`, misprints in
-`identities/test_diagonalized_misprints.py`.  Rates are complex steps; Λ and λ_i are solved from
-their recursions, so that nothing is compared with itself.
+are laws (`hinge.operators.laws`), body-axes forms are in `test_paper_d_equations.py`, misprints in
+`test_paper_d_misprints.py`.  Rates are complex steps; Λ and λ_i are solved from their recursions,
+so that nothing is compared with itself.
 """
 
 from functools import cache
@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 import pytest
 
+from identities.paper_d_frame import Motion
 from mechanisms import EPS, assert_close
-from paper_frame import Motion
 
 CHAINS = {"four": (4, 5), "six": (6, 2)}
 

@@ -1,4 +1,4 @@
-"""Linearised inverse dynamics against complex steps, and against its own misprints."""
+"""Paper L: inverse dynamics against complex steps, and against its misprints."""
 
 from functools import cache
 
@@ -11,7 +11,15 @@ from hinge.algebra.spatial import cross_force, cross_motion
 from hinge.algorithms.linearized.gyroscopic import gyroscopic
 from hinge.model.ground_axes import InGroundAxes
 from hinge.specialize.canonical import canonical
-from linearized_cases import EPS, TREES, loads, mutated, random_state, reference_inverse, worst
+from identities.paper_l_cases import (
+    EPS,
+    TREES,
+    loads,
+    mutated,
+    random_state,
+    reference_inverse,
+    worst,
+)
 from mechanisms import JOINTS, assert_close, complex_step
 
 AXES = ("body", "ground")

@@ -1,4 +1,4 @@
-"""Linearised forward dynamics against complex steps, extended precision and its own misprints."""
+"""Paper L: forward dynamics against complex steps, extended precision and its misprints."""
 
 from functools import cache
 
@@ -8,7 +8,7 @@ import pytest
 import hinge
 from hinge import algorithms, zoo
 from hinge.algebra.rotation import from_rpy
-from linearized_cases import (
+from identities.paper_l_cases import (
     EPS,
     TREES,
     loads,

@@ -1,4 +1,4 @@
-"""Robots in motion for the tests of diagonalised dynamics: operators, velocities, momenta."""
+"""Robots in motion for the tests of paper D: operators, velocities, momenta."""
 
 from __future__ import annotations
 

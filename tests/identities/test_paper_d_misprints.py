@@ -1,4 +1,4 @@
-"""Formulas of the diagonalised dynamics as printed and as they should be (math §13).
+"""Paper D: formulas as printed and as they should be (math §13).
 
 Each is evaluated with dense operators in the paper's own terms: a serial chain of hinges, bodies
 counted from the tip, every vector in inertial axes.  The correct one agrees with a complex step or
@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from dense import crm, of_bodies
+from identities.paper_d_frame import Motion, Operators
 from mechanisms import EPS, assert_close, complex_step
-from paper_frame import Motion, Operators
 
 CASE = Motion()
 N, ROBOT, O = CASE.n, CASE.robot, CASE.o

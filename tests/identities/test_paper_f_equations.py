@@ -1,8 +1,8 @@
-"""Spatial vectors, joints and tree algorithms, equation by equation: math "diagonalized" §0 to §3.
+"""Paper F equation by equation: spatial vectors, joints, trees (math "diagonalized" §0 to §3).
 
 X is a motion transform and X* = X⁻ᵀ a force transform; φ(p,k) = Xᵀ.  Also tested elsewhere: the
-Jacobi identity (`identities/test_spatial.py`), J̇ q̇ and frames (`identities/test_kinematics.py`),
-loop closure (`test_constraints.py`), each algorithm against Pinocchio (`oracle/`).
+Jacobi identity (`algebra/test_spatial.py`), J̇ q̇ and frames (`test_kinematics.py`), loop closure
+(`algorithms/test_constraints.py`), each algorithm against Pinocchio (`oracle/`).
 """
 
 import numpy as np

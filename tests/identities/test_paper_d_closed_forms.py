@@ -1,15 +1,15 @@
-"""Closed forms of the diagonalised dynamics, in body axes on trees: math "diagonalized" §8.
+"""Paper D: closed forms, in body axes on trees (math "diagonalized" §8).
 
 Where a formula is lost for joints whose axes do not commute, that is shown.  Which of the printed
-recursions survives which joint: `identities/test_diagonalized_scope.py`.
+recursions survives which joint: `test_paper_d_scope.py`.
 """
 
 import numpy as np
 import pytest
 
 from dense import biggest, crf, of_bodies
-from diagonal_cases import CONSTANT, TREES, moving, near
 from hinge.operators import derivative
+from identities.paper_d_cases import CONSTANT, TREES, moving, near
 from mechanisms import along, complex_step
 
 on_every_robot = pytest.mark.parametrize("name", TREES)

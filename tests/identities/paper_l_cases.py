@@ -1,4 +1,4 @@
-"""Mechanisms, states and complex-step references for the tests of linearised dynamics."""
+"""Mechanisms, states and complex-step references for the tests of paper L."""
 
 from __future__ import annotations
 

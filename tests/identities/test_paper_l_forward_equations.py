@@ -1,8 +1,8 @@
-"""Linearised forward dynamics, equation by equation: math "linearized" §4 and §5.
+"""Paper L equation by equation: linearised forward dynamics (math "linearized" §4 and §5).
 
 Dense, about one inertial point; trees, every kind of joint, rotors, loads fixed in the world.
-(A.14), (4.2) to (4.5) are laws (`test_laws.py`), (A.1) to (A.5) decompositions (there and in
-`test_forms.py`); the algorithms: `identities/test_linearized_forward.py`.
+(A.14), (4.2) to (4.5) are laws (`operators/test_laws.py`), (A.1) to (A.5) decompositions (there and
+in `operators/test_results_of_papers.py`); the algorithms: `test_paper_l_forward_sweeps.py`.
 """
 
 from functools import cache
@@ -13,8 +13,8 @@ import pytest
 from scipy.linalg import block_diag
 
 from dense import of_bodies
+from identities.paper_l_frame import CASES, Q, moving
 from mechanisms import EPS, assert_close
-from one_frame import CASES, Q, moving
 
 every_case = pytest.mark.parametrize("name", CASES)
 TREES = ["quadruped", "humanoid", "tree0", "tree1", "mixed", "everything", "left twists"]

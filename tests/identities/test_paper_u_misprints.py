@@ -1,4 +1,4 @@
-"""The operator identities of under-actuated mechanisms, and what the paper's misprints do to them.
+"""Paper U: identities of under-actuated mechanisms, and what its misprints do to them.
 
 Dense operators in body axes on a tree with every kind of joint, split at random within joints too;
 H has a column per DoF here, as in paper U.  Each erratum (math §9, 13 – 21) is a formula as it is

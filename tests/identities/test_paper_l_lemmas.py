@@ -17,7 +17,14 @@ from hinge.algebra.spatial import cross_force, cross_motion
 from hinge.algorithms.linearized.articulated import articulated
 from hinge.algorithms.linearized.gyroscopic import gyroscopic
 from hinge.algorithms.linearized.nominal import nominal
-from linearized_cases import EPS, TREES, random_state, reference_forward, reference_inverse, worst
+from identities.paper_l_cases import (
+    EPS,
+    TREES,
+    random_state,
+    reference_forward,
+    reference_inverse,
+    worst,
+)
 from mechanisms import complex_step
 
 CASES = {"serial": zoo.snake(6), "tree": TREES["everything"]}

@@ -1,4 +1,4 @@
-"""The geometry of the mass metric: sensitivities, Christoffel symbols, curvature, flatness."""
+"""Paper D, lemma 2.2: sensitivities, Christoffel symbols and curvature of the mass metric."""
 
 import numpy as np
 import pytest

@@ -1,8 +1,8 @@
-"""Under-actuated dynamics, equation by equation, as operators on trees: math "linearized" §7.
+"""Paper U equation by equation, as operators on trees (math "linearized" §7).
 
 Splits run through joints of several DoF.  (4.1) to (4.3), (4.8) and the appendix are laws too
-(`test_laws.py`, for passive joints as for all); sweeps: `test_underactuated.py`; misprints:
-`identities/test_underactuated_operators.py`.  Where rotors of passive joints spoil an identity that
+(`operators/test_laws.py`, for passive joints as for all); misprints: `test_paper_u_misprints.py`;
+sweeps: `algorithms/test_underactuated.py`.  Where rotors of passive joints spoil an identity that
 is shown, with what holds instead.
 """
 
@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import hinge
-from diagonal_cases import TREES, near
 from hinge import zoo
 from hinge.algebra.spatial import ForceTransfer, cross_force
 from hinge.operators import Operators, simplify, split
+from identities.paper_d_cases import TREES, near
 from mechanisms import EPS, along, assert_close, complex_step, random_split, random_state
 
 NAMES = [name for name, robot in TREES.items() if robot.nv > 1]

@@ -1,4 +1,4 @@
-"""Where the paper's own recursions hold: the reason why hinge runs more general ones (math §8).
+"""Where paper D's own recursions hold: the reason why hinge runs more general ones (math §8).
 
 In body axes, with Λ = Ṗ + W ×* P − P W ×:
 

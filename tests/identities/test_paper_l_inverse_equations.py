@@ -1,8 +1,9 @@
-"""Linearised inverse dynamics, equation by equation: math "linearized" §0 to §3, §6, A.6 to A.9.
+"""Paper L equation by equation: linearised inverse dynamics (math "linearized" §0 to §3, §6, A).
 
-Dense, about one inertial point, for every kind of joint: H constant in the child, S(q), and twists
-constant in the parent, which hinge has not.  Rates are complex steps.  As operators and sweeps in
-body axes: `test_forms.py`, `identities/test_linearized_inverse.py`.
+Of the appendix (A.6) to (A.9).  Dense, about one inertial point, for every kind of joint: H
+constant in the child, S(q), and twists constant in the parent, which hinge has not.  Rates are
+complex steps.  As operators and sweeps in body axes: `operators/test_results_of_papers.py`,
+`test_paper_l_inverse_sweeps.py`.
 """
 
 from dataclasses import replace
@@ -14,8 +15,8 @@ from scipy.linalg import block_diag
 import hinge
 from dense import biggest, crm, of_bodies
 from hinge.algebra.rotation import skew
+from identities.paper_l_frame import CASES, OneFrame, Q, S, change, moving, near
 from mechanisms import EPS, assert_close, random_state
-from one_frame import CASES, OneFrame, Q, S, change, moving, near
 
 every_case = pytest.mark.parametrize("name", CASES)
 RIGHT = [name for name, (_, left) in CASES.items() if not left]

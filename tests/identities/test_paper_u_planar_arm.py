@@ -1,4 +1,4 @@
-"""A planar arm of two links on a floating base, against its solution on paper (docs/underactuated).
+"""Paper U: a planar arm on a floating base against its solution by hand (docs/underactuated).
 
 Barycentric vectors: relative to the centre of mass of all, the centre of body k is Σ_i R(φ_i) v_ik
 with constant v_ik; so is the tip's, k = E.  Momentum and Jacobians follow in closed form.

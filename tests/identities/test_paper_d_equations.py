@@ -1,8 +1,8 @@
-"""Diagonalised dynamics, equation by equation, in body axes on trees: math "diagonalized" §4 to §7.
+"""Paper D equation by equation, in body axes on trees (math "diagonalized" §4 to §7).
 
-The identities of operators are laws (`test_laws.py`); the factor as Cholesky's, the equations of
-motion, energies, scalar roots: `identities/test_diagonalized.py`; closed forms (§8):
-`test_math_closed_forms.py`; curvature (§9): `identities/test_geometry.py`.  A formula of joints
+The identities of operators are laws (`operators/test_laws.py`); the factor as Cholesky's, the
+equations of motion, energies, scalar roots: `test_paper_d_sweeps.py`; closed forms (§8):
+`test_paper_d_closed_forms.py`; curvature (§9): `test_paper_d_mass_metric.py`.  A formula of joints
 whose H is constant in the body is left out for universal joints.
 """
 
@@ -11,8 +11,8 @@ import pytest
 from scipy.linalg import block_diag
 
 from dense import biggest, crf, crm
-from diagonal_cases import CONSTANT, TREES, moving, near
 from hinge.operators import derivative, simplify
+from identities.paper_d_cases import CONSTANT, TREES, moving, near
 from mechanisms import EPS, along, complex_step
 
 on_every_robot = pytest.mark.parametrize("name", TREES)

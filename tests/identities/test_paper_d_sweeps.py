@@ -1,4 +1,4 @@
-"""Laws of the diagonalised dynamics, on every robot: multi-DoF joints, branches, armature, mimics.
+"""Paper D as sweeps, on every robot: multi-DoF joints, branches, armature, mimics.
 
 The rates are checked against complex steps along the motion that forward dynamics gives: energy
 balances hold for wrong roots as well (see the tests at the end), and for much else.

@@ -9,7 +9,7 @@ import scipy.linalg
 import hinge
 from hinge import ArgumentError, zoo
 from hinge.runtime.held import linear_model
-from linearized_cases import loads, random_state, reference_inverse, worst
+from identities.paper_l_cases import loads, random_state, reference_inverse, worst
 from mechanisms import EPS, JOINTS, ROBOTS, assert_close, complex_step
 
 SMALL = {
