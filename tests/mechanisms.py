@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,11 @@ from hinge import zoo
 from hinge.algebra.rotation import from_rpy
 
 EPS = np.finfo(float).eps
+
+# no axis of symmetry anywhere
+BODY = hinge.Inertia(
+    1.3, (0.1, -0.2, 0.15), [[0.2, 0.01, -0.02], [0.01, 0.3, 0.03], [-0.02, 0.03, 0.25]]
+)
 
 JOINTS = {
     "revolute": hinge.Revolute((1.0, -2.0, 0.5)),
@@ -47,6 +52,34 @@ def gripper() -> hinge.Robot:
     return hinge.Robot(b.build())
 
 
+def everything() -> hinge.Robot:
+    """Every joint type twice, on a floating base with two branches, with offsets and armature."""
+    rng = np.random.default_rng(3)
+    b = hinge.MechanismBuilder("everything", gravity=(1.0, -2.0, -9.0))
+    b.add("base", "world", hinge.Free(), inertia=BODY)
+    for side in ("left", "right"):
+        parent = "base"
+        for i, (kind, joint) in enumerate(JOINTS.items()):
+            place = hinge.Transform(from_rpy(*rng.normal(size=3)), rng.normal(size=3) * 0.3)
+            offset = hinge.Transform(from_rpy(*rng.normal(size=3)), rng.normal(size=3) * 0.1)
+            joint = replace(joint, armature=rng.uniform(0, 0.3, size=joint.nv))
+            name = f"{side}_{kind}"
+            b.add(name, parent, joint, f"{name}_joint", place, BODY, offset)
+            parent = name if i % 3 else parent
+    return hinge.Robot(b.build())
+
+
+def random_chain(n: int, rng: np.random.Generator) -> hinge.Robot:
+    """Hinges in random directions, no gravity, no armature."""
+    b = hinge.MechanismBuilder("chain", gravity=(0, 0, 0))
+    for i in range(n):
+        place = hinge.Transform(translation=0.5 * rng.normal(size=3))
+        body = hinge.Inertia(rng.uniform(0.5, 2), 0.3 * rng.normal(size=3), 0.2 * np.eye(3))
+        parent = f"body{i - 1}" if i else "world"
+        b.add(f"body{i}", parent, hinge.Revolute(rng.normal(size=3)), None, place, body)
+    return hinge.Robot(b.build())
+
+
 ROBOTS = {
     "pendulum": zoo.pendulum(2),
     "arm": zoo.arm(7),
@@ -61,6 +94,10 @@ ROBOTS = {
     "gripper": gripper(),
     "empty": empty(),
 }
+
+
+# those in which no joint mimics another
+WITHOUT_FOLLOWERS = [name for name, robot in ROBOTS.items() if not robot.mechanism.has_followers]
 
 
 @dataclass(frozen=True)
@@ -84,6 +121,18 @@ def random_state(robot: hinge.Robot, seed: int) -> State:
     )
 
 
+def random_mask(robot: hinge.Robot, seed: int) -> np.ndarray:
+    """Some of the degrees of freedom: joints of several are cut anywhere."""
+    return np.random.default_rng(seed).random(robot.nv) < 0.5
+
+
+def random_split(robot: hinge.Robot, seed: int = 0) -> np.ndarray:
+    """Some of the degrees of freedom, among them the first and not the last."""
+    flags = random_mask(robot, seed)
+    flags[:1], flags[-1:] = True, False
+    return flags
+
+
 class Generic:
     """A robot whose algorithms run as plain Python: nothing is compiled, nothing checked."""
 
@@ -101,18 +150,32 @@ def complex_step(fn, h: float = 1e-30):
     return np.imag(fn(1j * h)) / h
 
 
+def complex_jacobian(fn, x, h: float = 1e-30):
+    """∂fn/∂x at x, exact to rounding: a column for each entry of x."""
+    columns = [complex_step(lambda s, e=e: fn(x + s * e), h) for e in np.eye(len(x))]
+    return np.array(columns).reshape(len(x), np.size(fn(x))).T
+
+
 def along(robot: hinge.Robot, q: np.ndarray, v: np.ndarray):
     """The configuration s ↦ q ⊞ s v, for any scalar s."""
     return lambda s: robot.alg.integrate(q, s * v)
 
 
-def assert_close(got, expected, bound: float, scale=None) -> None:
+def assert_close(got, expected, bound: float, scale=None, what: str = "result") -> None:
     """|got − expected| ≤ bound · scale, the scale being the largest expected magnitude, or 1."""
     got, expected = np.asarray(got), np.asarray(expected)
-    assert got.shape == expected.shape, f"shape {got.shape}, expected {expected.shape}"
+    assert got.shape == expected.shape, f"{what}: {got.shape}, not {expected.shape}"
     if scale is None:
         scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
     worst = float(np.abs(got - expected).max(initial=0.0))
     assert worst <= bound * scale, (
-        f"off by {worst:.2e} = {worst / scale / EPS:.0f} eps of {scale:.3g}"
+        f"{what} is off by {worst:.2e}; the bound is {bound / EPS:.0f} eps of {scale:.3g}"
     )
+
+
+def assert_same_bits(got, expected, what: str = "result") -> None:
+    """Equal to the bit, signs of zeros included; any NaN is as good as another."""
+    assert got.dtype == expected.dtype and got.shape == expected.shape, what
+    same = (got == expected) & (np.signbit(got) == np.signbit(expected))
+    wrong = ~(same | (np.isnan(got) & np.isnan(expected)))
+    assert not wrong.any(), f"{what}: got {got[wrong][:3]}, expected {expected[wrong][:3]}"

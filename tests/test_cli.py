@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import hinge
+from fresh_process import run_python
 from hinge.cli import main
 from hinge.runtime import cache
 
@@ -98,8 +99,7 @@ def test_long_work_shows_progress_on_a_terminal(monkeypatch):
 
 @pytest.mark.parametrize("module", ["matplotlib", "rich", "mujoco", "llvmlite"])
 def test_importing_hinge_imports_little(module):
-    code = f"import hinge, sys; sys.exit({module!r} in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    assert run_python(f"import hinge, sys; print({module!r} in sys.modules)") == "False\n"
 
 
 def test_cache_tells_and_clears(tmp_path, capsys, monkeypatch):

@@ -6,21 +6,28 @@ from pathlib import Path
 import pytest
 
 import hinge
-
-ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+from pages import DOCS, PAGES, ROOT, blocks
 
 
-def blocks(page):
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.S | re.M)
+def shapes(code):
+    """The shapes that comments behind `print(….shape)` say."""
+    return re.findall(r"^ *print\([^,]+\.shape\) +# (\([\d, ]*\))", code, flags=re.M)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_code_on_the_page_runs(page, tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
+def test_code_on_the_page_runs(page, tmp_path, monkeypatch, capsys):
+    """It prints no NaN, and the shapes that it says."""
     monkeypatch.chdir(tmp_path)
     scope: dict = {}
     for number, code in enumerate(blocks(page), 1):
         exec(compile(code, f"{page.name}, block {number}", "exec"), scope)
+        printed = capsys.readouterr().out
+        assert set(shapes(code)) <= set(printed.splitlines())
+        assert not re.search(r"\bnan\b", printed)
+
+
+def test_some_pages_say_shapes():
+    assert sum(len(shapes(code)) for page in PAGES for code in blocks(page)) >= 5
 
 
 PROJECT = re.compile(
@@ -86,7 +93,7 @@ def test_every_public_name_is_on_some_page(module):
 def test_every_page_and_picture_is_shown_somewhere():
     targets = re.findall(r"\]\(([^)#]+)", " ".join(TEXT.values()))
     shown = {Path(target).name for target in targets}
-    drawn = {p.name for kind in ("svg", "gif") for p in (ROOT / "docs").rglob(f"*.{kind}")}
+    drawn = {p.name for kind in ("svg", "gif") for p in DOCS.rglob(f"*.{kind}")}
     assert (set(TEXT) | drawn) - shown == {"README.md"}
 
 

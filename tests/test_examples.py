@@ -10,6 +10,7 @@ FOLDER = Path(__file__).parent.parent / "examples"
 EXAMPLES = [p.stem for p in sorted(FOLDER.glob("*.py")) if p.stem != "drawing"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example(name, tmp_path, monkeypatch, capsys):
     monkeypatch.syspath_prepend(str(FOLDER))

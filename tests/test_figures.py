@@ -17,6 +17,7 @@ SMALL = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SMALL)
 def test_figure(name, tmp_path, monkeypatch, capsys):
     drawn, sizes = SMALL[name]

@@ -2,13 +2,12 @@
 
 import ast
 import importlib
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import hinge
+from fresh_process import run_python
 from hinge.algorithms.declare import ALGORITHMS
 
 SOURCE = Path(hinge.__file__).parent
@@ -231,4 +230,4 @@ assert not {"llvmlite", "difflib", "json", "hashlib", "sysconfig", "scipy"} & se
 
 
 def test_import_takes_what_the_first_lines_need():
-    subprocess.run([sys.executable, "-c", BARE], check=True)
+    run_python(BARE)

@@ -48,14 +48,6 @@ class Compiled:
         return results
 
 
-def assert_same_bits(got, expected, where=""):
-    """Equal to the bit, signs of zeros included; any NaN is as good as another."""
-    assert got.dtype == expected.dtype and got.shape == expected.shape, where
-    same = (got == expected) & (np.signbit(got) == np.signbit(expected))
-    wrong = ~(same | (np.isnan(got) & np.isnan(expected)))
-    assert not wrong.any(), f"{where}: got {got[wrong][:3]}, expected {expected[wrong][:3]}"
-
-
 def assert_lonely(source, folder, functions):
     """No other function is called, and no variable is outside of functions."""
     if shutil.which("nm") is None:

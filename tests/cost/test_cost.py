@@ -1,21 +1,19 @@
 """What the algorithms cost: operations of the traced sweeps, in all and per body."""
 
-import importlib.metadata
 import re
-import warnings
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import hinge
-from hinge import Inertia, MechanismBuilder, Revolute, Transform, algorithms, edit
-from hinge.algebra.rotation import from_rpy
+from cost.general_chain import chain
+from hinge import algorithms
 from hinge.graph.program import trace
 from hinge.robot.kernels import robot_kernel
 from hinge.specialize.arrays import array_shape
 from hinge.specialize.canonical import canonical
+from pages import DOCS
+from robot_files import panda_arm
 
 ARRAYS = {
     "inverse_dynamics": ("q", "qd", "qdd"),
@@ -26,21 +24,6 @@ ARRAYS = {
     "total_rates": ("q", "qd"),
     "diagonal_dynamics": ("q", "nu", "tau"),
 }
-
-
-@cache
-def chain(n):
-    """n times the same link on a hinge, its axis, placement and inertia general ones."""
-    b = MechanismBuilder(f"chain{n}")
-    placement = Transform(from_rpy(0.3, -0.7, 0.5), (0.1, -0.2, 0.3))
-    moments = [[0.3, 0.02, -0.03], [0.02, 0.4, 0.05], [-0.03, 0.05, 0.35]]
-    parent = "world"
-    for i in range(n):
-        body = Inertia(1.5, (0.1, 0.2, -0.15), moments)
-        b.add(f"link{i}", parent, Revolute((1, 2, -3)), f"joint{i}", placement, body)
-        parent = f"link{i}"
-    b.add_frame("tip", parent)
-    return b.build()
 
 
 @cache
@@ -79,25 +62,8 @@ def test_matrices_cost_a_square(name):
     np.testing.assert_allclose(more, square, rtol=0.01)
 
 
-def panda():
-    """The arm alone: seven hinges, both fingers welded to the hand."""
-    try:
-        files = importlib.metadata.files("example-robot-data") or []
-    except importlib.metadata.PackageNotFoundError:
-        files = []
-    path = next((Path(str(f.locate())) for f in files if f.name == "panda.urdf"), None)
-    if path is None:
-        pytest.skip("example-robot-data is not installed")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", hinge.ModelWarning)
-        mech = hinge.load(path, package_dirs=[path.parents[4]]).mechanism
-        for finger in ("panda_finger_joint2", "panda_finger_joint1"):
-            mech = edit.weld(mech, finger)
-    return mech
-
-
 def test_panda():
-    mech = panda()
+    mech = panda_arm()
     assert mech.nv == 7
     ops = robot_kernel(mech, "inverse_dynamics", ("q", "qd", "qdd"), ()).program.ops
     assert ops.multiplications <= 320 and ops.additions <= 320
@@ -115,7 +81,7 @@ def test_panda():
 
 def test_the_page_on_total_rates_counts_as_the_kernels_do():
     """The columns of diagonal_dynamics and total_rates, on the chain of these tests."""
-    page = (Path(__file__).parents[2] / "docs" / "diagonalized.md").read_text()
+    page = (DOCS / "diagonalized.md").read_text()
     rows = re.findall(r"^\| (\d+) \| [\d ]+ \| (\d+ \d+) \| [\d.]+ \| (\d+ \d+) \|$", page, re.M)
     assert len(rows) == 8
     for n, *counts in rows[:4]:

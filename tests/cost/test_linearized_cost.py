@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from cost.test_cost import chain, panda
+from cost.general_chain import chain
 from hinge import algorithms
 from hinge.algorithms.linearized.articulated import articulated
 from hinge.algorithms.linearized.conventional import conventional_derivatives
@@ -15,6 +15,7 @@ from hinge.algorithms.linearized.nominal import nominal
 from hinge.graph.program import trace
 from hinge.robot.kernels import robot_kernel
 from hinge.specialize.canonical import canonical
+from robot_files import panda_arm
 
 
 def recursions(mech, axes, q, qd, qdd):
@@ -76,7 +77,7 @@ def test_matrices_cost_a_square(number, most):
 
 
 def test_panda():
-    mech = panda()
+    mech = panda_arm()
     arrays = {"inverse_dynamics_derivatives": "qdd", "forward_dynamics_derivatives": "tau"}
     bounds = {
         "inverse_dynamics_derivatives": (1540, 1420),

@@ -9,24 +9,22 @@ import numpy as np
 import pytest
 
 import hinge
+from emit.everything import EDGES, every_operation
 from hinge import algorithms
 from hinge.emit.c.source import c_source
 from hinge.errors import ArgumentError
 from hinge.graph.interpret import interpret
 from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import trace
-from mechanisms import ROBOTS
+from mechanisms import ROBOTS, assert_same_bits
 from with_c import (
     SCALARS,
     Compiled,
     assert_lonely,
-    assert_same_bits,
     both,
     compile_c,
     compiled,
 )
-
-EDGES = (0.0, -0.0, 1.0, -1.0, 0.3, -2.5, 700.0, 1e-310, 3e38, 1e200, np.inf, -np.inf, np.nan)
 
 
 def check(program, scalar, folder, arguments, **names):
@@ -52,27 +50,17 @@ def samples(program, seed, count=3):
 # operations
 
 
-def every_operation():
-    """One result per operation, of one, two or three numbers."""
-    ops = list(OPERATIONS)
-
-    def fn(x):
-        return tuple(x[0].graph.intern(op, tuple(x[: OPERATIONS[op].arity])) for op in ops)
-
-    return trace(fn, [(3,)], "every_operation"), ops
-
-
 @compiled
 @both
 def test_every_operation_on_every_kind_of_number(scalar, tmp_path, c_sines):
-    program, ops = every_operation()
-    function = Compiled(program, scalar, tmp_path, results=ops)
+    program = every_operation()
+    function = Compiled(program, scalar, tmp_path)
     with np.errstate(over="ignore", under="ignore"):
         grid = np.array(list(product(EDGES, repeat=3))).astype(SCALARS[scalar])
-    expected = interpret(program, [grid])
-    got = [np.array(column) for column in zip(*map(function, grid), strict=True)]
-    for op, a, b in zip(ops, got, expected, strict=True):
-        assert_same_bits(a, b, op)
+    (expected,) = interpret(program, [grid])
+    got = np.concatenate([function(x) for x in grid])
+    for i, op in enumerate(OPERATIONS):
+        assert_same_bits(got[:, i], expected[:, i], op)
 
 
 @compiled
@@ -260,7 +248,7 @@ def test_objects_need_the_sines_and_nothing_else(scalar, robot, tmp_path):
 @compiled
 @both
 def test_objects_with_every_operation_need_four_functions(scalar, tmp_path):
-    program, _ = every_operation()
+    program = every_operation()
     assert_lonely(c_source(program, scalar), tmp_path, {"sin", "cos", "sqrt", "atan2"})
 
 

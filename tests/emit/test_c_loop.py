@@ -13,10 +13,9 @@ from hinge.graph.loop import LoopProgram
 from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
 from hinge.specialize.routing import MOST_UNROLLED
-from linearized_cases import everything
 from loop_cases import looped, swapping
-from mechanisms import EPS, assert_close, random_state
-from with_c import SCALARS, Compiled, assert_lonely, assert_same_bits, both, compile_c, compiled
+from mechanisms import EPS, assert_close, assert_same_bits, everything, random_state
+from with_c import SCALARS, Compiled, assert_lonely, both, compile_c, compiled
 
 SNAKE = zoo.snake(50)
 CASES = {

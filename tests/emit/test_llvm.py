@@ -2,7 +2,6 @@
 
 import ctypes
 import mmap
-import platform
 import sys
 from functools import lru_cache
 from itertools import product
@@ -12,6 +11,8 @@ import numpy as np
 import pytest
 
 import hinge
+from emit.everything import EDGES, TARGETS, both_dtypes, every_operation
+from emit.everything import target as by_name
 from hinge.algebra.small import cos, sin
 from hinge.emit.llvm import module as llvm
 from hinge.emit.llvm import stream as llvm_stream
@@ -22,49 +23,24 @@ from hinge.graph.program import Program, trace
 from hinge.graph.scalar import Graph
 from hinge.runtime import kernel as kernel_module
 from hinge.runtime.kernel import Kernel
-from hinge.runtime.target import Target, host
+from hinge.runtime.target import Target
+from mechanisms import assert_same_bits
 
-X86 = platform.machine() in ("x86_64", "AMD64")
-AVX2 = X86 and "+avx2" in host().features and "+fma" in host().features
-TARGETS = {
-    "host": host(),
-    "avx2": Target("haswell", "+avx2,+fma,+bmi,+bmi2", 256) if AVX2 else None,
-    "plain": Target("x86-64", "", 128) if X86 else None,
-}
-EDGES = (0.0, -0.0, 1.0, -2.5, 0.3, 1e-310, 3e38, 1e200, np.inf, -np.inf, np.nan)
 SIZES = (0, 1, 2, 7, 8, 9, 15, 16, 17, 100, 1000)
 INEXACT = ("sin", "cos", "atan2")
 
-both = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 targets = pytest.mark.parametrize("target", TARGETS)
 
 
 @lru_cache
 def compiled(program, dtype, target="host", strict=False):
-    if TARGETS[target] is None:
-        pytest.skip(f"this machine cannot run code for {target}")
-    return Kernel(program, dtype=dtype, threads=1, target=TARGETS[target], strict=strict)
-
-
-def every_operation():
-    """One result per operation, of the first arguments."""
-    graph = Graph()
-    x = [graph.input() for _ in range(3)]
-    values = tuple(graph.intern(op, tuple(x[: OPERATIONS[op].arity])) for op in OPERATIONS)
-    return Program("every_operation", ((3,),), ((len(values),),), values)
+    return Kernel(program, dtype=dtype, threads=1, target=by_name(target), strict=strict)
 
 
 EVERY = every_operation()
 
 
-def assert_same(got, expected):
-    """Equal to the bit, NaN and the sign of zero included."""
-    np.testing.assert_array_equal(got, expected)
-    number = ~np.isnan(expected)
-    np.testing.assert_array_equal(np.signbit(got)[number], np.signbit(expected)[number])
-
-
-@both
+@both_dtypes
 @targets
 def test_every_operation_is_that_of_interpret(dtype, target):
     kernel = compiled(EVERY, dtype, target)
@@ -79,10 +55,10 @@ def test_every_operation_is_that_of_interpret(dtype, target):
                 bound = 4 * np.finfo(dtype).eps
                 np.testing.assert_allclose(got[:, i], expected[:, i], rtol=bound, err_msg=op)
             else:
-                assert_same(got[:, i], expected[:, i])
+                assert_same_bits(got[:, i], expected[:, i])
 
 
-@both
+@both_dtypes
 @targets
 def test_every_batch_size(dtype, target):
     """Rows around the results are not touched."""
@@ -113,7 +89,7 @@ PROGRAMS = {
 }
 
 
-@both
+@both_dtypes
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_of_all_shapes(name, dtype):
     fn, shapes = PROGRAMS[name]
@@ -156,8 +132,10 @@ def random_program(seed, size):
     return Program(f"random{seed}", ((12,), (8,)), ((60,),), values)
 
 
-@both
-@pytest.mark.parametrize(("seed", "size"), [(0, 300), (1, 900), (2, 6000)])
+@both_dtypes
+@pytest.mark.parametrize(
+    ("seed", "size"), [(0, 300), (1, 900), pytest.param(2, 6000, marks=pytest.mark.long)]
+)
 def test_random_programs(seed, size, dtype):
     program = random_program(seed, size)
     assert sum(program.ops) > size // 2
@@ -183,7 +161,7 @@ def angles(dtype):
     return np.concatenate([*plain, turns, -turns, [1e-8, 6.0e3, 1.59e6]]).astype(dtype)
 
 
-@both
+@both_dtypes
 @targets
 def test_sine_and_cosine_are_good_to_an_ulp_and_a_half(dtype, target):
     x = angles(dtype)
@@ -197,7 +175,7 @@ def test_sine_and_cosine_are_good_to_an_ulp_and_a_half(dtype, target):
                 assert abs(mpmath.mpf(float(value)) - true) <= 1.5 * ulp, f"at {a!r}"
 
 
-@both
+@both_dtypes
 @targets
 def test_huge_angles_are_right_and_their_neighbours_too(dtype, target):
     kernel = compiled(SINCOS, dtype, target)
@@ -247,7 +225,7 @@ class Fenced:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="uses mprotect")
-@both
+@both_dtypes
 @targets
 def test_nothing_is_read_or_written_out_of_bounds(dtype, target):
     program = trace(lambda x, y: (x + y[:5], y * 2, y @ y, 3.0), [(5,), (11,)])
@@ -265,13 +243,15 @@ def test_nothing_is_read_or_written_out_of_bounds(dtype, target):
             for a, b in zip(out, expected, strict=True):
                 np.testing.assert_allclose(a, b, rtol=20 * np.finfo(dtype).eps)
         one = [f.array(a[0], at_end) for f, a in zip(fences, (x, y), strict=False)]
-        assert_same(kernel.call(*one)[1], 2 * y[0])
+        assert_same_bits(kernel.call(*one)[1], 2 * y[0])
     for fence in fences:
         fence.open()
 
 
-@both
-@pytest.mark.parametrize("size", [1200, 1201, 1202, 1204])
+@both_dtypes
+@pytest.mark.parametrize(
+    "size", [1200, 1201, *(pytest.param(n, marks=pytest.mark.long) for n in (1202, 1204))]
+)
 def test_large_results_go_past_the_caches(dtype, size, monkeypatch):
     """Rows that begin anywhere in a line, by lines; what lies around them is not touched."""
     monkeypatch.setattr(llvm_stream, "_LARGE", 1 << 14)

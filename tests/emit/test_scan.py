@@ -1,22 +1,16 @@
 """Time loops as machine code: every case is what `interpret` says."""
 
-import platform
-
 import numpy as np
 import pytest
 
 import hinge
+from emit.everything import both_dtypes
+from emit.everything import target as by_name
 from hinge.algebra.small import cos, sin
 from hinge.graph.interpret import interpret
 from hinge.graph.program import trace
 from hinge.graph.scan import Scan
 from hinge.runtime.rollout import Rollout
-from hinge.runtime.target import Target, host
-
-X86 = platform.machine() in ("x86_64", "AMD64")
-TARGETS = {"host": host(), "plain": Target("x86-64", "", 128) if X86 else host()}
-
-both = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 
 
 def make(fn, shapes, states, inputs=0, stages=((),), recorded=None):
@@ -72,12 +66,12 @@ def arguments(scan, shapes, lead, steps, dtype, seed=0):
     return [np.asarray(0.5 * rng.normal(size=a + b), dtype) for a, b in pairs]
 
 
-@both
-@pytest.mark.parametrize("target", TARGETS)
+@both_dtypes
+@pytest.mark.parametrize("target", ["host", "plain"])
 @pytest.mark.parametrize("name", SCANS)
 def test_loops_are_those_of_interpret(name, target, dtype):
     scan, shapes = SCANS[name]
-    settings = dict(dtype=dtype, target=TARGETS[target], threads=1)
+    settings = dict(dtype=dtype, target=by_name(target), threads=1)
     kernel = Rollout(scan, shapes, scan.states, scan.inputs_per_step, **settings)
     for lead in ((), (1,), (7,), (8,), (9,), (2, 17)):
         for every, count in ((1, 4), (3, 7), (4, 3)):
@@ -91,7 +85,7 @@ def test_loops_are_those_of_interpret(name, target, dtype):
                 np.testing.assert_allclose(a, b, rtol=bound, atol=bound)
 
 
-@both
+@both_dtypes
 def test_a_sample_that_is_not_finite_is_nan_from_then_on(dtype):
     """Strict: in all its results, and no other sample notices."""
 

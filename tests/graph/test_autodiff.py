@@ -19,7 +19,7 @@ from hinge.graph.leaves import substitute
 from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import Program, trace
 from hinge.graph.scalar import Graph, reachable
-from mechanisms import EPS, ROBOTS, assert_close, random_state
+from mechanisms import EPS, ROBOTS, assert_close, complex_jacobian, random_state
 
 EXACT = {
     "add": lambda a, b: a + b,
@@ -277,6 +277,7 @@ def chain(graph, n):
     return x, y, z
 
 
+@pytest.mark.long
 def test_sweeps_are_linear_and_deep_graphs_do_not_overflow():
     made = {}
     for n in (10_000, 100_000):
@@ -345,11 +346,6 @@ def on_the_way(bodies, k, l):
 # robots
 
 
-def complex_jacobian(fn, x, h=1e-30):
-    columns = [np.imag(fn(x + 1j * h * e)) / h for e in np.eye(len(x))]
-    return np.transpose(columns)
-
-
 @pytest.mark.parametrize(
     ("name", "argnum"),
     [(n, i) for n in ("arm", "quadruped", "tree0") for i in range(3)],
@@ -413,6 +409,7 @@ def test_tangent_of_a_quaternion_joint(name):
     assert_close(jacobian(place, 1)(q, zero), robot.jacobian(q, frame)[3:], 20 * EPS)
 
 
+@pytest.mark.long
 def test_second_derivative_along_the_tangent_of_a_quaternion():
     """Symmetric, and the rate of the first one, which is taken by complex steps."""
     robot = ROBOTS["humanoid"]

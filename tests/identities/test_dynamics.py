@@ -6,16 +6,13 @@ Bounds are in eps, relative to the largest entry; c(M) is the condition number o
 import numpy as np
 import pytest
 
+from dense import condition
 from mechanisms import EPS, ROBOTS, along, assert_close, complex_step, random_state
 
 SEEDS = (0, 1, 2)
 pytestmark = pytest.mark.parametrize(
     ("name", "seed"), [(name, seed) for name in ROBOTS for seed in SEEDS]
 )
-
-
-def condition(M):
-    return np.linalg.cond(M) if M.size else 1.0
 
 
 def test_fd_undoes_id(name, seed):

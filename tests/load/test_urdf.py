@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.metadata
+import importlib
 import re
-import warnings
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import hinge
 from hinge import algorithms as alg
 from hinge.algebra.rotation import from_rpy
 from hinge.algebra.spatial import Transform
 from hinge.errors import ModelError, ModelWarning
 from hinge.load.urdf import read_urdf
 from hinge.model.joints import Free, Mimic, Planar, Prismatic, Revolute
-from mechanisms import EPS, assert_close
-from urdf_oracle import Pinocchio, assert_same_motion, assert_same_numbers
+from mechanisms import EPS, Generic, assert_close
+from robot_files import PANDA, odd_models_allowed, package_folder, robot_file, urdf_files
 
 # files that are wrong, as Pinocchio's reader says too but for the last, whose mimics it skips
 WRONG = {
@@ -28,17 +28,11 @@ WRONG = {
 }
 
 
-def robot_files():
-    try:
-        files = importlib.metadata.files("example-robot-data") or []
-    except importlib.metadata.PackageNotFoundError:
-        files = []
-    return sorted(Path(str(f.locate())) for f in files if f.suffix == ".urdf")
-
-
 @pytest.fixture(scope="module")
-def pin():
-    return pytest.importorskip("pinocchio")
+def bridge():
+    """Pinocchio's view of robots."""
+    pytest.importorskip("pinocchio")
+    return importlib.import_module("oracle.pinocchio_bridge")
 
 
 def read(text, **options):
@@ -46,14 +40,53 @@ def read(text, **options):
 
 
 def read_quietly(text, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
+    with odd_models_allowed():
         return read(text, **options)
 
 
+def by_pinocchio(bridge, text, mech, floating_base=False, model=None):
+    """The same robot read by Pinocchio, with its followers as free joints."""
+    root = (bridge.pin.JointModelFreeFlyer(),) if floating_base else ()
+    model = model or bridge.pin.buildModelFromXML(text, *root)
+    return bridge.PinocchioRobot(Generic(hinge.Robot(mech)), model, bridge.followers(text))
+
+
+def assert_same_motion(oracle, mech, seed=0):
+    """Names, link poses and inverse dynamics of one random state."""
+    rng = np.random.default_rng(seed)
+    q = alg.random_configuration(mech, rng)
+    qd, qdd = rng.normal(size=(2, mech.nv))
+    assert set(mech.joint_names) == set(oracle.joints)
+    assert set(mech.frame_names) == {"world", *oracle.links}
+    for name in oracle.links:
+        assert_close(alg.frame_pose(mech, q, name), oracle.frame_pose(q, name), 100 * EPS)
+    tau = oracle.inverse_dynamics(q, qd, qdd)
+    scale = np.abs(tau).max(initial=1e-3)
+    assert_close(alg.inverse_dynamics(mech, q, qd, qdd), tau, 100 * EPS, scale)
+
+
+def assert_same_numbers(bridge, oracle, mech):
+    """Inertias of bodies, and limits, damping and friction of joints with one coordinate."""
+    model, swap = oracle.model, bridge.SWAP
+    for name, joint in oracle.joints.items():
+        k = mech.joint_index(name)
+        inertia = model.inertias[model.getJointId(name)].matrix()[np.ix_(swap, swap)]
+        scale = np.abs(inertia).max(initial=1e-9)
+        assert_close(mech.M[k].matrix, inertia, 10 * EPS, scale)
+        mine = mech.bodies[k].joint
+        assert mine.damping[0] == model.damping[joint.idx_v]
+        assert mine.friction[0] == model.upperDryFrictionLimit[joint.idx_v]
+        if joint.nv == 1:
+            assert mine.velocity_limit[0] == model.upperVelocityLimit[joint.idx_v]
+            assert mine.effort_limit[0] == model.upperEffortLimit[joint.idx_v]
+        lower, upper = model.lowerPositionLimit[joint.idx_q], model.upperPositionLimit[joint.idx_q]
+        if joint.nq == 1 and lower != upper and upper < 1e12:
+            assert (mine.lower[0], mine.upper[0]) == (lower, upper)
+
+
 @pytest.mark.parametrize("floating_base", [False, True], ids=["welded", "floating"])
-@pytest.mark.parametrize("path", robot_files(), ids=lambda path: "/".join(path.parts[-3::2]))
-def test_real_robots_match_pinocchio(pin, path, floating_base):
+@pytest.mark.parametrize("path", urdf_files(), ids=lambda path: "/".join(path.parts[-3::2]))
+def test_real_robots_match_pinocchio(bridge, path, floating_base):
     text = path.read_text()
     options = {"folder": path.parent, "floating_base": floating_base}
     if path.name in WRONG:
@@ -65,8 +98,8 @@ def test_real_robots_match_pinocchio(pin, path, floating_base):
             read_quietly(text, **options)
         text = text.replace('"world"', '"not_the_world"')
     mech = read_quietly(text, **options)
-    oracle = Pinocchio(pin, text, mech, floating_base)
-    assert_same_numbers(oracle, mech)
+    oracle = by_pinocchio(bridge, text, mech, floating_base)
+    assert_same_numbers(bridge, oracle, mech)
     assert_same_motion(oracle, mech)
 
 
@@ -81,10 +114,8 @@ def _corrected(name, text):
 
 
 def test_meshes_of_a_real_robot_are_found():
-    panda = next((p for p in robot_files() if p.name == "panda.urdf"), None)
-    if panda is None:
-        pytest.skip("example-robot-data is not installed")
-    mech = read_quietly(panda.read_text(), folder=panda.parent, package_dirs=[panda.parents[4]])
+    panda, packages = robot_file(PANDA), [package_folder()]
+    mech = read_quietly(panda.read_text(), folder=panda.parent, package_dirs=packages)
     shapes = [s for body in mech.bodies for s in body.visuals]
     assert len(shapes) == 11 and all(Path(s.mesh or "").is_file() for s in shapes)
 
@@ -117,10 +148,10 @@ def one_joint(kind, contents=ORIGIN):
 @pytest.mark.parametrize("floating_base", [False, True])
 @pytest.mark.parametrize("axis", ["", '<axis xyz="0 0 1"/>', '<axis xyz="-3 2 1"/>'])
 @pytest.mark.parametrize("kind", ["revolute", "continuous", "prismatic", "fixed", "floating"])
-def test_joint_types_match_pinocchio(pin, kind, axis, floating_base):
+def test_joint_types_match_pinocchio(bridge, kind, axis, floating_base):
     text = one_joint(kind, ORIGIN + LIMIT + axis)
     mech = read(text, floating_base=floating_base)
-    assert_same_motion(Pinocchio(pin, text, mech, floating_base), mech)
+    assert_same_motion(by_pinocchio(bridge, text, mech, floating_base), mech)
 
 
 def test_joint_data():
@@ -164,11 +195,11 @@ def test_inertial_origin_turns_the_inertia():
     assert_close(inertia.about_com, R @ I @ R.T, 4 * EPS, np.abs(I).max())
 
 
-def test_origin_with_a_quaternion(pin):
+def test_origin_with_a_quaternion(bridge):
     quaternion = '<origin xyz="0.5 -1 2" quat_xyzw="0.2 -0.4 0.6 0.8"/>'
     text = one_joint("revolute", quaternion + LIMIT).replace("<robot", '<robot version="1.1"')
     mech = read(text)
-    assert_same_motion(Pinocchio(pin, text, mech), mech)
+    assert_same_motion(by_pinocchio(bridge, text, mech), mech)
 
 
 @pytest.mark.parametrize("axis", [(0, 0, 1), (0, 0, -1), (1, 0, 0), (-1, 2, 3), (1e-7, 0, -1)])
@@ -185,16 +216,16 @@ def test_planar_joint_moves_in_the_plane_normal_to_its_axis(axis):
     assert_close(X[:3, :3] @ v, turned, 10 * EPS)
 
 
-def test_planar_joint_matches_pinocchio(pin):
+def test_planar_joint_matches_pinocchio(bridge):
     text = one_joint("planar", ORIGIN + '<axis xyz="0 0 1"/>')
     mech = read(text)
-    assert_same_motion(Pinocchio(pin, text, mech), mech)
+    assert_same_motion(by_pinocchio(bridge, text, mech), mech)
 
 
-def test_tilted_planar_joint_matches_pinocchio_built_by_hand(pin):
+def test_tilted_planar_joint_matches_pinocchio_built_by_hand(bridge):
     """Pinocchio's reader ignores the axis of a planar joint, its model does not have to."""
     text = one_joint("planar", ORIGIN + '<axis xyz="-1 2 3"/>')
-    mech = read(text)
+    mech, pin = read(text), bridge.pin
     to_axis = pin.Quaternion.FromTwoVectors(np.array([0.0, 0, 1]), np.array([-1.0, 2, 3])).matrix()
     origin = pin.SE3(from_rpy(0.3, 0.2, -0.7), np.array([0.5, -1, 2]))
     turn = pin.SE3(to_axis, np.zeros(3))
@@ -204,10 +235,10 @@ def test_tilted_planar_joint_matches_pinocchio_built_by_hand(pin):
     model.appendBodyToJoint(1, pin.Inertia(b.mass, b.com, b.about_com), turn.inverse())
     model.addFrame(pin.Frame("b", 1, 0, turn.inverse(), pin.FrameType.BODY))
     model.addFrame(pin.Frame("a", 0, 0, pin.SE3.Identity(), pin.FrameType.BODY))
-    assert_same_motion(Pinocchio(pin, text, mech, model=model), mech)
+    assert_same_motion(by_pinocchio(bridge, text, mech, model=model), mech)
 
 
-def test_followers_of_followers(pin):
+def test_followers_of_followers(bridge):
     place = ORIGIN + LIMIT
     text = robot(
         *(link(name) for name in "abcd"),
@@ -218,7 +249,7 @@ def test_followers_of_followers(pin):
     mech = read(text)
     assert mech.nv == 1
     assert mech.bodies[1].joint.mimic == Mimic("third", -2.0, -0.6)
-    assert_same_motion(Pinocchio(pin, text, mech), mech)
+    assert_same_motion(by_pinocchio(bridge, text, mech), mech)
 
 
 def test_fixed_joint_that_mimics_stays_fixed():

@@ -1,12 +1,12 @@
 """Operators against matrices built without them; adjoints, batches, spaces, plans, text."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import hinge
+from dense import block_diagonal, condition, one_hop
 from hinge.graph.program import trace
 from hinge.operators import (
     Operators,
@@ -17,35 +17,24 @@ from hinge.operators import (
     linearized,
     simplify,
 )
-from mechanisms import EPS, ROBOTS, assert_close, random_state
+from mechanisms import (
+    EPS,
+    ROBOTS,
+    WITHOUT_FOLLOWERS,
+    assert_close,
+    random_split,
+    random_state,
+)
+from pages import DOCS, blocks
 
-NAMES = [name for name, robot in ROBOTS.items() if not robot.mechanism.has_followers]
 SOME = ["arm", "tree0", "humanoid", "space_arm"]
-
-
-def half(robot, seed=0):
-    """A split of the DoF; both sides of it have some."""
-    flags = np.random.default_rng(seed).random(robot.nv) < 0.5
-    flags[:1], flags[-1:] = True, False
-    return flags
 
 
 def at(name, seed=0):
     """The operators of a robot at a random state, split in two, and the state."""
     robot = ROBOTS[name]
     state = random_state(robot, seed)
-    return Operators(robot.mechanism, state.q, half(robot)), state
-
-
-def blocks(parts):
-    """The block-diagonal matrix."""
-    shapes = np.array([p.shape for p in parts], dtype=int).reshape(-1, 2)
-    out = np.zeros(shapes.sum(axis=0))
-    i = j = 0
-    for p in parts:
-        out[i : i + p.shape[0], j : j + p.shape[1]] = p
-        i, j = i + p.shape[0], j + p.shape[1]
-    return out
+    return Operators(robot.mechanism, state.q, random_split(robot)), state
 
 
 class Dense:
@@ -53,17 +42,14 @@ class Dense:
 
     def __init__(self, robot, q, flags=None):
         mech, n = robot.mechanism, len(robot.body_names)
-        H, phi = mech.H(q), mech.phi(q)
+        H = mech.H(q)
         flags = np.ones(robot.nv, bool) if flags is None else ~flags
         rows = mech.rates(flags)
         self.I = np.eye(6 * n)
-        self.H = blocks([H[k][rows[k]] for k in range(1, n + 1)])
-        self.M = blocks([mech.M[k].matrix for k in range(1, n + 1)])
+        self.H = block_diagonal([H[k][rows[k]] for k in range(1, n + 1)])
+        self.M = block_diagonal([mech.M[k].matrix for k in range(1, n + 1)])
         self.J = np.diag(np.concatenate([np.zeros(0), *mech.armature])[flags])
-        self.E_phi = np.zeros((6 * n, 6 * n))
-        for p, k in mech.outward():
-            if p:
-                self.E_phi[6 * p - 6 : 6 * p, 6 * k - 6 : 6 * k] = phi[k] @ np.eye(6)
+        self.E_phi = one_hop(mech, mech.phi(q))
         self.phi = np.linalg.inv(self.I - self.E_phi)
         self._riccati(n)
 
@@ -82,32 +68,28 @@ class Dense:
         self.mass = self.H @ self.phi @ self.M @ self.phi.T @ self.H.T + self.J
 
 
-def root_of_condition(A):
-    return np.linalg.cond(A) ** 0.5 if A.size else 1.0
-
-
 OF_ALL = ["H", "M", "J", "P", "D", "G", "K", "tau_bar", "E_phi", "E_psi", "phi", "psi"]
 OF_ALL += ["Omega", "mass"]
 OF_PASSIVE = ["H", "J", "P", "D", "G", "K", "tau_bar", "E_psi", "psi", "Omega", "mass"]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITHOUT_FOLLOWERS)
 def test_every_operator_is_its_matrix(name):
     robot = ROBOTS[name]
     o, state = at(name)
     for suffix, names, dense in (
         ("", OF_ALL, Dense(robot, state.q)),
-        ("_p", OF_PASSIVE, Dense(robot, state.q, half(robot))),
+        ("_p", OF_PASSIVE, Dense(robot, state.q, random_split(robot))),
     ):
         for symbol in names:
             expected = getattr(dense, symbol)
-            scale = max(1.0, np.abs(expected).max(initial=0), root_of_condition(dense.D))
+            scale = max(1.0, np.abs(expected).max(initial=0), condition(dense.D) ** 0.5)
             A = getattr(o, symbol + suffix)
             assert_close(A @ np.eye(A.into.dim), expected, 300 * EPS, scale)
             assert_close(A.dense(), expected, 300 * EPS, scale)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITHOUT_FOLLOWERS)
 def test_upsilon_is_the_block_diagonal_of_omega(name):
     o, _ = at(name)
     Omega, Upsilon = o.Omega.dense(), o.Upsilon.dense()
@@ -115,7 +97,7 @@ def test_upsilon_is_the_block_diagonal_of_omega(name):
     assert_close(Upsilon, Omega * kept, 100 * EPS)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WITHOUT_FOLLOWERS)
 def test_adjoint_by_the_dot_product(name):
     rng = np.random.default_rng(3)
     o, _ = at(name)
@@ -403,10 +385,9 @@ def test_cost_grows_with_the_bodies():
 
 
 def test_the_tutorial_prints_what_it_says():
-    page = Path(__file__).parents[2] / "docs" / "operators.md"
-    code = "\n".join(re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.S | re.M))
+    code = "\n".join(blocks(DOCS / "operators.md"))
     scope, checked = {}, 0
-    exec(compile(code, page.name, "exec"), scope)
+    exec(compile(code, "operators.md", "exec"), scope)
     for expression, said in re.findall(r"^ *print\((.+)\)  # (.+)$", code, flags=re.M):
         if expression != "error":
             assert str(eval(expression, scope)) == said

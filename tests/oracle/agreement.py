@@ -13,7 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 import hinge
-from mechanisms import EPS, Generic, State, random_state
+from dense import biggest
+from mechanisms import EPS, Generic, State, assert_close, random_state
 
 TOLERANCE = 200 * EPS
 # kernels take numbers within 1e-12 of 0 and 1 in the rotations of a file for 0 and 1
@@ -22,15 +23,8 @@ SNAPPED = 1e-10
 
 def assert_agrees(what: str, got, expected, tolerance: float = TOLERANCE, scale=None) -> None:
     """|got − expected| ≤ tolerance · scale, the scale being the largest expected magnitude."""
-    got, expected = np.asarray(got), np.asarray(expected)
-    assert got.shape == expected.shape, f"{what}: shape {got.shape}, expected {expected.shape}"
-    scale = _largest(expected) if scale is None else scale
-    worst = _largest(got - expected)
-    assert worst <= tolerance * scale, f"{what}: off by {worst:.2e}, the largest is {scale:.2e}"
-
-
-def _largest(x) -> float:
-    return float(np.abs(x).max(initial=0.0))
+    scale = biggest(np.asarray(expected)) if scale is None else scale
+    assert_close(got, expected, tolerance, scale, what)
 
 
 def wild_state(robot: hinge.Robot, seed: int) -> State:
@@ -67,7 +61,7 @@ def agree_on_frame_motion(
                 for who in (oracle.robot, oracle)
             )
             # where J̇ q̇ is zero, so are its terms but for rounding: they are as large as q̇²
-            scale = max(_largest(expected), _largest(s.qd) ** 2 if "product" in name else 0.0)
+            scale = max(biggest(expected), biggest(s.qd) ** 2 if "product" in name else 0.0)
             assert_agrees(f"{name} {reference}", got, expected, tolerance, scale)
 
 
@@ -146,6 +140,6 @@ def agree_on_configurations(oracle, s: State, seed: int, tolerance: float = TOLE
     dv = np.random.default_rng(seed).uniform(-1.8, 1.8, size=robot.nv)
     q1 = robot.integrate(s.q, dv)
     missed = oracle.missed(s.q, dv, q1)
-    assert_agrees("integrate", missed, np.zeros_like(missed), tolerance, _largest(dv))
+    assert_agrees("integrate", missed, np.zeros_like(missed), tolerance, biggest(dv))
     got, expected = oracle.G @ robot.difference(s.q, q1), oracle.difference(s.q, q1)
     assert_agrees("difference", got, expected, tolerance)

@@ -8,6 +8,7 @@ back with Gᵀ and the mass matrix as Gᵀ M G.
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -236,6 +237,17 @@ class PinocchioRobot:
             return np.linalg.solve(self.mass_matrix(q), tau - self.bias_forces(q, qd, f_ext))
         state = self.configuration(q), self.G @ qd, self.G @ tau
         return self.G.T @ pin.aba(self.model, self.data, *state, self.forces(f_ext))
+
+
+def followers(text: str) -> dict[str, tuple[str, float, float]]:
+    """The joints of a URDF that follow others: leader, ratio and offset."""
+    out = {}
+    for joint in ET.fromstring(text).findall("joint"):
+        mimic = joint.find("mimic")
+        if mimic is not None and joint.get("type") != "fixed":
+            ratio, offset = float(mimic.get("multiplier", 1)), float(mimic.get("offset", 0))
+            out[joint.get("name")] = (mimic.get("joint"), ratio, offset)
+    return out
 
 
 def _coordinates(kind: str, x: np.ndarray) -> np.ndarray:

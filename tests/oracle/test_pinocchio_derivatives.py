@@ -10,9 +10,9 @@ import pytest
 
 from mechanisms import EPS
 from oracle.agreement import assert_agrees, wild_state
+from oracle.example_robots import CASES, MASSLESS_FINGERS, load
 from oracle.pinocchio_bridge import PinocchioRobot, pin
 from oracle.random_trees import KINDS, oracle_of, random_tree
-from oracle.test_pinocchio_robots import CASES, MASSLESS_FINGERS, load
 
 # by what, before the condition of M counts.  Pinocchio sums ∂/∂q̇ in world axes, where a wrist of
 # 4e-6 kg m² is good to the eps of a kilogram at a metre.

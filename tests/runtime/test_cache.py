@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from fresh_process import run_python
 from hinge import Kernel
 from hinge.graph.program import trace
 from hinge.runtime import artifact, cache
@@ -349,10 +350,7 @@ print(done, robot.kernel("mass_matrix", "q").ops, M.tolist())
 
 
 def in_a_new_process(seed):
-    env = {**os.environ, "PYTHONHASHSEED": str(seed)}
-    run = subprocess.run([sys.executable, "-c", PROCESS], capture_output=True, text=True, env=env)
-    assert run.returncode == 0, run.stderr
-    done, _, rest = run.stdout.partition("]")
+    done, _, rest = run_python(PROCESS, PYTHONHASHSEED=str(seed)).partition("]")
     return done + "]", rest
 
 

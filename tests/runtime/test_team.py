@@ -2,8 +2,6 @@
 
 import ctypes
 import os
-import subprocess
-import sys
 import threading
 import time
 
@@ -11,6 +9,7 @@ import numpy as np
 import pytest
 
 import hinge
+from fresh_process import run_python
 from hinge import Kernel
 from hinge.runtime import kernel as kernel_module
 from hinge.runtime import team
@@ -113,7 +112,7 @@ def in_the_child():
 
 
 def test_one_thread_starts_nobody_and_leaving_at_once_is_fine():
-    code = """
+    run_python("""
 import numpy as np, hinge
 from hinge.runtime import team
 turn = lambda threads: hinge.compile(lambda x: np.sin(x), threads=threads, x=(8,))
@@ -122,9 +121,7 @@ assert (turn(1)(x) == np.sin(1.0)).all() and team.HERE[0] == 0
 for _ in range(3):
     y = turn(2)(x)
 assert (y == turn(1)(x)).all() and team.HERE[0] != 0
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+""")
 
 
 @pytest.mark.parametrize("missing", ["fast calls", "yield"])

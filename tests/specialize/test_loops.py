@@ -1,0 +1,258 @@
+"""Sweeps as loops give what the unrolled and the generic code give, at a cost linear in size."""
+
+from collections import Counter
+from functools import partial
+
+import numpy as np
+import pytest
+
+import hinge
+from hinge import TraceError, algorithms, zoo
+from hinge.graph.interpret import interpret
+from hinge.graph.loop import LoopProgram
+from hinge.robot.kernels import robot_kernel
+from hinge.runtime.kernel import Kernel
+from hinge.specialize.arrays import array_shape
+from hinge.specialize.canonical import canonical
+from hinge.specialize.loops import trace_loops
+from hinge.specialize.routing import MOST_UNROLLED
+from loop_cases import ARRAYS, looped, swapping
+from mechanisms import EPS, Generic, assert_close, everything, gripper, random_state
+
+ROBOTS = {
+    "chain": zoo.arm(9),
+    "tree": zoo.tree(4, 12),
+    "quadruped": zoo.quadruped(),
+    "humanoid": zoo.humanoid(),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize("robot_name", ROBOTS)
+def test_loops_agree_with_the_generic_code(robot_name, name):
+    robot = ROBOTS[robot_name]
+    kernel = Kernel(looped(robot.mechanism, name), name, threads=1)
+    states = [random_state(robot, seed) for seed in range(9)]
+    given = [[getattr(s, {"tau": "qdd"}.get(a, a)) for s in states] for a in ARRAYS[name]]
+    got = kernel(*(np.array(a) for a in given))
+    for i in range(len(states)):
+        expected = getattr(robot.alg, name)(*(a[i] for a in given))
+        assert_close(got[i], expected, 3000 * EPS)
+
+
+@pytest.mark.parametrize(
+    ("third", "load"), [("qdd", "dead"), pytest.param("tau", "world", marks=pytest.mark.long)]
+)
+def test_loops_of_linearized_dynamics_agree_with_the_generic_code(third, load):
+    """All joints, on a floating base with branches, with forces."""
+    robot, rng = everything(), np.random.default_rng(2)
+    mech, s = robot.mechanism, random_state(robot, 4)
+    given = {"q": s.q, "qd": s.qd, third: s.qdd}
+    given |= {f"d{n}": rng.normal(size=robot.nv) for n in ("q", "qd", third)}
+    given |= {"f_ext": s.f_ext, "points": rng.normal(size=(mech.n_bodies, 3))}
+    name = "inverse_dynamics_jvp" if third == "qdd" else "forward_dynamics_jvp"
+    arrays = {a: array_shape(mech, a) for a in given}
+    algorithm = partial(getattr(algorithms, name), load=load)
+    program = trace_loops(algorithm, canonical(mech), arrays, name)
+    (got,) = interpret(program, list(given.values()))
+    assert_close(got, getattr(robot.alg, name)(**given, load=load), 3e4 * EPS)
+
+
+def test_what_is_zero_for_every_body_is_neither_kept_nor_used():
+    """Without loads that turn, their stiffness is zero, and the loops know it."""
+    mech = zoo.snake(50).mechanism
+    names = ("q", "qd", "tau", "dq", "dqd", "dtau", "f_ext")
+    arrays = {a: array_shape(mech, a) for a in names}
+
+    def cost(load):
+        algorithm = partial(algorithms.forward_dynamics_jvp, load=load)
+        return trace_loops(algorithm, canonical(mech), arrays, "jvp").ops.multiplications / 50
+
+    assert cost("world") > cost("body") + 200
+
+
+def test_zeros_are_believed_until_something_is_written():
+    def sums(mech, qd):
+        """Entry 0 is never written, entry 1 only by bodies, entry 2 comes down from the ground."""
+        x, tau = mech.slots(2)
+        x[0] = np.array([0.0, 0.0, 3.0])
+        rates = mech.rates(qd)
+        for p, k in mech.outward():
+            x[k] = np.array([2.0 * x[p][0], x[p][1] + rates[k][0], x[p][2]])
+            tau[k] = np.array([x[k][0] + x[k][1] + x[k][2]])
+        return mech.join(tau)
+
+    program = trace_loops(sums, canonical(zoo.arm(5).mechanism), {"qd": (5,)}, "sums")
+    loads = {load for stage in program.stages for step in stage.steps for load in step.loads}
+    assert {load.entry for load in loads if load.kind == "slot"} == {1, 2}
+    qd = np.arange(5.0)
+    assert np.array_equal(Kernel(program)(qd), 3 + np.cumsum(qd))
+
+
+def test_what_is_overwritten_is_read_before():
+    def swaps(mech, qd):
+        x, tau = mech.slots(2)
+        rates = mech.rates(qd)
+        x[0] = np.array([1.0, 2.0])
+        for p, k in mech.outward():
+            x[k] = np.array([x[p][1] + rates[k][0], x[p][0]])
+        for p, k in mech.inward():
+            old = x[p]
+            x[p] = np.array([3.0 * x[k][0], old[0] + x[k][1]])
+            tau[k] = np.array([old[0] - old[1] * x[k][0]])
+        return mech.join(tau)
+
+    mech, qd = zoo.arm(6).mechanism, np.array([0.5, -1.0, 2.0, 0.25, 3.0, -0.75])
+    program = trace_loops(swaps, canonical(mech), {"qd": (6,)}, "swaps")
+    expected = swaps(mech, qd)
+    assert_close(interpret(program, [qd])[0], expected, 10 * EPS)
+    assert_close(Kernel(program)(qd), expected, 10 * EPS)
+    assert_close(Kernel(program)(np.tile(qd, (9, 1)))[5], expected, 10 * EPS)
+
+
+def test_halves_of_a_symmetric_matrix_are_kept_once():
+    """Entries that are equal for every body are stored and loaded once."""
+    program = looped(zoo.arm(9).mechanism, "forward_dynamics")
+    stores = {(s.slot, s.entry) for stage in program.stages for t in stage.steps for s in t.stores}
+    sizes = Counter(slot for slot, _ in stores)
+    assert 21 in sizes.values() and 36 not in sizes.values()
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_nothing_is_stored_that_nobody_needs(name):
+    program = looped(zoo.snake(9).mechanism, name)
+    steps = [step for stage in program.stages for step in stage.steps]
+    needed = {(x.which, x.entry) for step in steps for x in step.used if x.kind == "slot"}
+    needed |= {(slot, entry) for slot, _, entry in program.results}
+    assert {(s.slot, s.entry) for step in steps for s in step.stores} == needed
+
+
+def test_a_step_loads_before_it_stores():
+    program, x, expected = swapping()
+    assert np.array_equal(interpret(program, [x])[0], expected)
+    assert np.array_equal(Kernel(program)(x), expected)
+
+
+def test_large_mechanisms_are_looped_and_small_ones_are_not():
+    small, large = (zoo.snake(n).mechanism for n in (MOST_UNROLLED, MOST_UNROLLED + 1))
+    arrays = ("q", "qd", "tau")
+    kinds = [robot_kernel(m, "forward_dynamics", arrays, ()).program for m in (small, large)]
+    assert [isinstance(program, LoopProgram) for program in kinds] == [False, True]
+
+
+def test_a_long_snake_through_the_front_door():
+    robot = zoo.snake(120)
+    s, generic = random_state(robot, 0), Generic(robot)
+    tau = robot.inverse_dynamics(s.q, s.qd, s.qdd, s.f_ext)
+    assert_close(tau, generic.inverse_dynamics(s.q, s.qd, s.qdd, s.f_ext), 120 * 10 * EPS)
+    qdd = robot.forward_dynamics(s.q, s.qd, tau, s.f_ext)
+    again = generic.inverse_dynamics(s.q, s.qd, qdd, s.f_ext)
+    assert_close(again, tau, 120 * 50 * EPS)
+    spoiled = np.tile(s.q, (3, 1))
+    spoiled[1, -1] = np.nan
+    batch = robot.gravity_forces(spoiled)
+    assert np.isnan(batch[1]).all() and np.isfinite(batch[[0, 2]]).all()
+
+
+@pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics"])
+def test_cost_is_linear_and_code_size_constant(name):
+    programs = [looped(zoo.snake(n).mechanism, name) for n in (50, 100, 200)]
+    cost = [sum(program.ops) for program in programs]
+    assert cost[2] - cost[1] == 2 * (cost[1] - cost[0])
+    sizes = {sum(len(s.loads) for stage in p.stages for s in stage.steps) for p in programs}
+    assert len(sizes) == 1
+    assert programs[0].digest == looped(zoo.snake(50).mechanism, name).digest
+    assert programs[0].digest != programs[1].digest
+
+
+def test_what_cannot_be_looped_says_so():
+    with pytest.raises(TraceError, match="'gripper' has joints that mimic others"):
+        looped(gripper().mechanism, "inverse_dynamics")
+    with pytest.raises(TraceError, match="total_mass gives something other than joint forces"):
+        arm = canonical(zoo.arm(3).mechanism)
+        trace_loops(lambda mech, q: mech.nv, arm, {"q": (3,)}, "total_mass")
+
+
+def test_followers_in_a_large_mechanism_are_unrolled():
+    snake = zoo.snake(MOST_UNROLLED + 1).mechanism
+    both = hinge.edit.attach(snake, gripper().mechanism, "tail", prefix="hand/")
+    program = robot_kernel(both, "gravity_forces", ("q",), ()).program
+    assert not isinstance(program, LoopProgram)
+
+
+@pytest.mark.parametrize("name", ["mass_matrix", "mass_matrix_inverse"])
+def test_matrices_of_long_mechanisms_come_by_columns(name):
+    robot = zoo.snake(66)
+    q = np.array([random_state(robot, seed).q for seed in range(3)])
+    got = getattr(robot, name)(q)
+    out = np.empty_like(got)
+    assert getattr(robot, name)(q, out=out) is out and np.array_equal(out, got)
+    assert np.array_equal(got, np.swapaxes(got, 1, 2))
+    expected = getattr(robot.alg, name)(q[1])
+    assert_close(got[1], expected, 1e5 * EPS)
+    assert_close(getattr(robot, name)(q[1]), got[1], 1e3 * EPS)
+    q[0, 9] = np.nan
+    spoiled = getattr(robot, name)(q)
+    assert np.isnan(spoiled[0]).all() and np.array_equal(spoiled[1:], got[1:])
+    with pytest.raises(hinge.ArgumentError, match=rf"{name} of 'snake66': q\[9\] is nan"):
+        getattr(robot, name)(q[0])
+    with pytest.raises(
+        hinge.ArgumentError, match=rf"{name} of 'snake66': out is not a writeable, .* array"
+    ):
+        getattr(robot, name)(q[1], out=np.zeros(50))
+
+
+@pytest.mark.parametrize(("which", "load"), [("inverse", "dead"), ("forward", None)])
+def test_derivatives_of_long_mechanisms_come_by_columns(which, load):
+    """With and without forces; a bad sample is bad alone; wrong arguments are told."""
+    robot, rng, name = zoo.snake(41), np.random.default_rng(7), f"{which}_dynamics_derivatives"
+    states = [random_state(robot, seed) for seed in range(3)]
+    q, qd, third = (np.array([getattr(s, n) for s in states]) for n in ("q", "qd", "qdd"))
+    n = robot.mechanism.n_bodies
+    forces = {} if load is None else {"f_ext": rng.normal(size=(n, 6)), "load": load}
+    forces |= {"points": rng.normal(size=(n, 3))} if load == "dead" else {}
+    got = getattr(robot, name)(q, qd, third, **forces)
+    one = getattr(robot, name)(q[1], qd[1], third[1], **forces)
+    expected = getattr(robot.alg, name)(q[1], qd[1], third[1], **forces)
+    for a, b, c in zip(got, one, expected, strict=True):
+        assert_close(a[1], c, 1e5 * EPS)
+        assert_close(b, a[1], 1e4 * EPS)
+    assert np.array_equal(got[2], np.swapaxes(got[2], 1, 2))
+    out = tuple(np.empty_like(x) for x in got)
+    assert getattr(robot, name)(q, qd, third, **forces, out=out)[1] is out[1]
+    assert all(np.array_equal(a, b) for a, b in zip(out, got, strict=True))
+    qd[0, 9] = np.nan
+    for a, b in zip(getattr(robot, name)(q, qd, third, **forces), got, strict=True):
+        assert np.isnan(a[0]).all() and np.array_equal(a[1:], b[1:])
+    with pytest.raises(hinge.ArgumentError, match=rf"{name} of 'snake41': qd\[9\] is nan"):
+        getattr(robot, name)(q[0], qd[0], third[0], **forces)
+    with pytest.raises(hinge.ArgumentError, match=rf"{name} of 'snake41': out has 1 arrays"):
+        getattr(robot, name)(q, qd, third, **forces, out=out[:1])
+
+
+def test_matrices_of_a_bush_are_unrolled():
+    """What counts is how many blocks there are, not how many bodies."""
+    b = hinge.MechanismBuilder("bush")
+    for i in range(70):
+        b.add(
+            f"leaf{i}", "world", hinge.Revolute((0, 1, 0)), inertia=hinge.Inertia(1.0, (0.2, 0, 0))
+        )
+    robot = hinge.Robot(b.build())
+    q, zero = np.linspace(-1, 1, 70), np.zeros(70)
+    assert np.array_equal(np.count_nonzero(robot.mass_matrix(q), axis=1), np.ones(70))
+    assert robot.kernel("mass_matrix", "q").ops.multiplications < 70
+    d = robot.inverse_dynamics_derivatives(q, zero, zero)
+    assert_close(d.dqdd, robot.mass_matrix(q), 0.0)
+    assert "generalized_momentum" not in {key[0] for key in robot._kept}
+
+
+def test_a_long_mechanism_without_mass_has_no_inverse():
+    b, parent = hinge.MechanismBuilder("ghost"), "world"
+    for i in range(65):
+        b.add(f"link{i}", parent, hinge.Revolute((0, 0, 1) if i % 2 else (0, 1, 0)))
+        parent = f"link{i}"
+    robot = hinge.Robot(b.build())
+    q = np.zeros(robot.nq)
+    assert_close(robot.mass_matrix(q), np.zeros((robot.nv, robot.nv)), 0.0)
+    with pytest.raises(hinge.SingularError, match="mass_matrix_inverse of 'ghost': the result is"):
+        robot.mass_matrix_inverse(q)
