@@ -4,7 +4,6 @@ import os
 import platform
 import re
 import struct
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 import hinge
+from fresh_process import run_python
 from hinge import Kernel, zoo
 from hinge.emit.llvm.module import module_text
 from hinge.emit.llvm.team import team_text
@@ -38,13 +38,7 @@ def tour(tmp_path_factory):
         code = f"import public_tour as t; t.main({str(file)!r}, {condition!r}); {check}"
         places = {k: str(folder / condition) for k in ("XDG_CACHE_HOME", "HOME", "LOCALAPPDATA")}
         path = os.pathsep.join([str(TESTS), *filter(None, sys.path)])
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env={**os.environ, **places, "PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
+        run_python(code, **places, PYTHONPATH=path)
         with np.load(file) as arrays:
             return dict(arrays)
 
