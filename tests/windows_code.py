@@ -15,12 +15,16 @@ from functools import cache
 import numpy as np
 
 import hinge
+from hinge.emit.llvm.door import door_text
+from hinge.emit.llvm.held import held_text
 from hinge.emit.llvm.module import module_text
 from hinge.graph.program import trace
-from hinge.runtime import engine, loader
+from hinge.runtime import door, engine, kernel, loader
 from hinge.runtime.symbols import symbols
 from hinge.runtime.target import host
 
+# where a bridge leads to
+_BEYOND: dict[int, int] = {}
 TRIPLE = "x86_64-pc-windows-msvc-elf"
 # more arguments than any function of ours has that Python calls
 _MOST = 10
@@ -35,8 +39,10 @@ define void @to_chkstk() nounwind {
 def declarations() -> list[str]:
     """What a module says of every name that it does not define: functions, and objects."""
     program = trace(lambda x: (np.sin(x), hinge.atan2(x[0], x[1])), [(2,)])
-    text = module_text(program, host().flavor("double"))
-    return re.findall(r"^(?:declare .* @hinge_.*|@hinge_.* = external .*)$", text, re.MULTILINE)
+    flavor = host().flavor("double")
+    text = "\n".join([module_text(program, flavor), door_text(), held_text(flavor, python=True)])
+    lines = re.findall(r"^(?:declare .* @hinge_.*|@hinge_.* = external .*)$", text, re.MULTILINE)
+    return list(dict.fromkeys(lines))
 
 
 def run_code_for_windows() -> None:
@@ -49,6 +55,9 @@ def run_code_for_windows() -> None:
     address_of = engine._Linked.address
     engine._Linked.address = lambda self, name: _inward(address_of(self, name))
     engine._triple = lambda: TRIPLE
+    # doors are compiled code that calls other compiled code
+    entry = kernel.Kernel.entry
+    kernel.Kernel.entry = lambda *given: _without_bridge(entry(*given))
 
 
 def _outward() -> dict[str, int]:
@@ -79,7 +88,13 @@ def _inward(address: int) -> int:
   %r = call win64cc i64 {target}({given})
   ret i64 %r
 }}"""
-    return _linked_here(text, {}).address("go")
+    bridge = _linked_here(text, {}).address("go")
+    _BEYOND[bridge] = address
+    return bridge
+
+
+def _without_bridge(entry: door.Entry) -> door.Entry:
+    return entry._replace(address=_BEYOND[entry.address])
 
 
 @cache
