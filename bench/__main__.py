@@ -11,6 +11,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from .calls import ROBOTS as CALLED
+from .calls import calls
 from .fresh import first_call, import_times
 from .hybrid import LINKS, hybrids
 from .linearized import ROBOTS as LINEARIZED
@@ -38,6 +40,7 @@ SECTIONS = (
     "batch",
     "threads",
     "single",
+    "calls",
     "rollout",
     "rates",
     "hybrid",
@@ -123,6 +126,11 @@ def _run(plan: Plan, results: Results) -> Iterator[str]:
         yield from _contests(plan, results, make(name))
         # the workspaces of large models are gigabytes
         gc.collect()
+    if "calls" in plan.sections:
+        for name in (None, *(n for n in plan.robots if n in CALLED)):
+            for row in calls(make(name) if name else None, plan.settings):
+                results.rows.append(row)
+                yield f"{row.quantity} of {row.case.label}"
     if "rollout" in plan.sections:
         for name in (n for n in plan.robots if n in ROBOTS):
             for row in rollouts(make(name), plan.settings):

@@ -19,7 +19,7 @@ from .rollouts import STEPS
 
 __all__ = ["show", "write"]
 
-_PEERS = ("pin", "mujoco", "casadi", "frax")
+_PEERS = ("pin", "mujoco", "casadi", "frax", "plain", "without out")
 _NONE = "–"
 
 
@@ -99,6 +99,10 @@ def _tables(results: Results) -> list[Table]:
         _contest(results, "one thread", "Chains, batches on one thread", robots=False),
         _contest(results, "all threads", f"Batches on all {cores()} cores"),
         _contest(results, "single", "One state, one call from Python"),
+        _contest(results, "spelling", "Every spelling of a call, one state"),
+        _contest(results, "frames", "Frames and momentum, one call from Python"),
+        _contest(results, "operators", "Operators, another configuration in every call"),
+        _contest(results, "fresh", f"Batches of {BATCH} with out= and without"),
         _contest(results, "rollout", f"Rollouts of {STEPS} steps, per step and sample, one thread"),
         _contest(results, "total rates", f"Total rates, batches of {BATCH} on one thread"),
         _contest(results, "hybrid", "Hybrid dynamics, batches on one thread"),
@@ -193,9 +197,10 @@ def _statements(results: Results) -> str:
     """Every statement that was timed, once."""
     lines: dict[str, None] = {}
     for row in results.rows:
-        how = {"single": "one call", "rollout": "rollout"}.get(row.kind, "batch")
+        how = {"rollout": "rollout"}.get(row.kind, "one call" if row.batch == 1 else "batch")
         for name, statement in row.statements.items():
-            lines[f"- {row.quantity.replace('_', ' ')}, {how}, {name}: `{statement}`"] = None
+            shown = "; ".join(statement.splitlines())
+            lines[f"- {row.quantity.replace('_', ' ')}, {how}, {name}: `{shown}`"] = None
     return "\n".join(sorted(lines)) + "\n"
 
 

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .calls import LEAST, MOST_FRESH, aims
 from .fresh import FirstCall
 from .measure import Row
+from .operators import AIM as OPERATORS
 from .peers import cores
 
 __all__ = ["Results", "Target", "environment", "targets"]
@@ -88,6 +90,7 @@ def targets(results: Results) -> list[Target]:
     """Every aim with what this run has to say about it."""
     return [
         *_speed(results),
+        *_calls(results),
         *_starts(results),
         *_threads(results),
         *_long_chain(results),
@@ -101,6 +104,21 @@ def _speed(results: Results) -> Iterator[Target]:
             row = results.row(kind, case, quantity)
             ratio = row.ratio.get("pin") if row else None
             yield Target(f"{label}: {what}", bound, True, "×", ratio)
+
+
+def _calls(results: Results) -> Iterator[Target]:
+    for name, most in aims().items():
+        row = results.row("spelling", "arm", name)
+        yield Target(f"arm of 7: one call, {name}", most, False, "s", row and row.best["hinge"])
+    for row in results.of_kind("operators"):
+        what = f"arm of 7: operators(q).{row.quantity}"
+        yield Target(what, OPERATORS, False, "s", row.best["hinge"])
+    for row in results.of_kind("frames"):
+        what = f"{row.case.label}: one call of {row.quantity}, Pinocchio's time over ours"
+        yield Target(what, LEAST, True, "×", row.ratio["pin"])
+    for row in results.of_kind("fresh"):
+        what = f"{row.case.label}: {row.quantity.replace('_', ' ')}, B = {row.batch}, without out="
+        yield Target(f"{what} over with it", MOST_FRESH, False, "×", row.ratio["without out"])
 
 
 def _starts(results: Results) -> Iterator[Target]:

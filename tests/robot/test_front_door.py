@@ -203,6 +203,19 @@ def test_names_that_are_equal_but_not_the_same_object():
         )
 
 
+def test_defaults_are_not_what_was_asked_first():
+    robot = zoo.quadruped()
+    s = random_state(robot, 0)
+    for about in ("world", "world", None, "com", None, "world", None):
+        keywords = {} if about is None else {"about": about}
+        expected = robot.alg.momentum(s.q, s.qd, **keywords)
+        assert_close(robot.momentum(s.q, s.qd, **keywords), expected, 50 * EPS)
+    for reference in ("body", "body", "body", None, "world", None):
+        given = () if reference is None else (reference,)
+        expected = robot.alg.jacobian(s.q, "trunk", *given)
+        assert_close(robot.jacobian(s.q, "trunk", *given), expected, 50 * EPS)
+
+
 def test_a_list_that_changes_is_read_again():
     robot = zoo.arm(3)
     x, active = np.ones(3), ["joint1"]

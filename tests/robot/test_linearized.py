@@ -264,10 +264,10 @@ def test_models_of_a_step_are_exponentials(n, scale):
     rng = np.random.default_rng(n)
     parts = scale * rng.normal(size=(4, n, n))
     for drift in (None, parts[3]):
-        A, B = linear_model(*parts[:3], drift, None)
+        A, B, _ = linear_model(*parts[:3], drift, None)
         Z = whole(*parts[:3], drift)
         assert np.array_equal(A, Z[: 2 * n, : 2 * n]) and np.array_equal(B, Z[: 2 * n, 2 * n :])
-        A, B = linear_model(*parts[:3], drift, 0.01)
+        A, B, _ = linear_model(*parts[:3], drift, 0.01)
         step = mpmath.mpf(0.01) * mpmath.matrix(Z.tolist())
         with mpmath.workdps(40):
             E = np.array(mpmath.expm(step).tolist(), dtype=float)
@@ -282,12 +282,12 @@ def test_models_of_a_batch_do_not_meet():
     parts = rng.normal(size=(3, 5, 4, 4)) * np.array([20.0, 1.0, 1e7, 1e-4, 1e25])[:, None, None]
     parts[0, 1, 2, 3] = np.nan
     parts[1, 2] -= 1e9 * np.eye(4)
-    A, B = linear_model(*parts, None, 1.0)
+    A, B, _ = linear_model(*parts, None, 1.0)
     for i in (0, 3):
-        for x, y in zip(linear_model(*parts[:, i], None, 1.0), (A[i], B[i]), strict=True):
+        for x, y in zip(linear_model(*parts[:, i], None, 1.0)[:2], (A[i], B[i]), strict=True):
             assert_close(x, y, 0.0)
     assert np.isnan(A[1]).all() and np.isnan(B[1]).all() and np.isnan(A[4]).all()
-    A, B = linear_model(*np.zeros((3, 0, 4, 4)), None, 1.0)
+    A, B, _ = linear_model(*np.zeros((3, 0, 4, 4)), None, 1.0)
     assert A.shape == (0, 8, 8) and B.shape == (0, 8, 4)
     assert linear_model(*np.zeros((3, 2, 0, 0)), None, 1.0)[0].shape == (2, 0, 0)
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LinearModel", "Linearized"]
 
+_INFINITE = float("inf")
+
 
 class LinearModel(NamedTuple):
     """ẋ = A x + B u, or x ← A x + B u, of x = (δq, δq̇) (2 nv) and u = δτ (nv)."""
@@ -203,21 +205,20 @@ class Linearized(Front):
         motion: dδq/dt = δq̇ − [q̇, δq].  dt: the step of a discrete model, exact for a force that is
         held; None for a continuous one.
         """
-        step = None
-        if dt is not None:
-            step = check_number(f"linearize of {self.name!r}", "dt", dt, above=0)
+        if dt is not None and not (type(dt) is float and 0.0 < dt < _INFINITE):
+            dt = check_number(f"linearize of {self.name!r}", "dt", dt, above=0)
         d = self.forward_dynamics_derivatives(q, qd, tau, f_ext, **numbers)
-        dq, dqd, dtau = (x.astype(float, copy=False) for x in d)
-        A, B = linear_model(dq, dqd, dtau, self._drift(qd, dq.shape), step)
-        if A.ndim == 2 and not (np.isfinite(A).all() and np.isfinite(B).all()):
+        if self._dtype != np.float64:
+            d = ForwardDynamicsDerivatives(*(x.astype(float) for x in d))
+        A, B, bad = linear_model(*d, self._drift(qd, d.dq.shape), dt)
+        if bad and A.ndim == 2:
             raise SingularError(
                 f"linearize of {self.name!r}: e^(A dt) overflows; dt is {dt}: take a shorter step, "
                 f"or none"
             )
-        if A.ndim > 2:
-            bad = ~(np.isfinite(A).all(axis=(-2, -1)) & np.isfinite(B).all(axis=(-2, -1)))
-            A[bad], B[bad] = np.nan, np.nan
-        return LinearModel(A.astype(self.dtype, copy=False), B.astype(self.dtype, copy=False))
+        if self._dtype != np.float64:
+            A, B = A.astype(self._dtype), B.astype(self._dtype)
+        return LinearModel(A, B)
 
     def _drift(self, qd: ArrayLike, shape: tuple[int, ...]) -> np.ndarray | None:
         """−[q̇, ·] of every joint, on the diagonal: (…, nv, nv); nothing where all commute."""

@@ -116,7 +116,7 @@ class Door:
         return parameter.is_array and parameter.name != "out" and value is not None
 
     def _write(self, at: int, question: list[int], entry: Entry) -> None:
-        """The answer in the table; one without names and other arguments may be the direct one."""
+        """The answer in the table; of calls with what is required and no more, it is direct."""
         arrays = [i for i, x in enumerate(question) if x == _GIVEN]
         row = np.zeros(self._answer, dtype=np.int64)
         row[:3] = (entry.address, id(entry.own), len(arrays))
@@ -126,8 +126,9 @@ class Door:
         self._table[begin : begin + self._answer] = row
         self._table[2] = len(self._answers)
         if at == 0:
-            plain = [i for i, p in enumerate(self.parameters) if p.required]
-            self._table[3] = len(arrays) if arrays == plain else -1
+            pairs = zip(self.parameters, question, strict=True)
+            plain = all(x == (_GIVEN if p.required else id(p.default)) for p, x in pairs)
+            self._table[3] = len(arrays) if plain else -1
 
 
 @lru_cache(maxsize=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,19 +23,20 @@ def linear_model(
     dtau: np.ndarray,
     drift: np.ndarray | None,
     dt: float | None,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, int]:
     """A (…, 2 n, 2 n) and B (…, 2 n, n) of δq̈ = dq δq + dqd δq̇ + dtau u, dδq/dt = δq̇ + drift δq.
 
     All (…, n, n), float64, contiguous.  dt: the step of a discrete model, exact for u that is held.
+    The third result is the number of samples whose model is not finite: all of it is NaN.
     """
     lead, n = dq.shape[:-2], dq.shape[-1]
     A, B = np.empty((*lead, 2 * n, 2 * n)), np.empty((*lead, 2 * n, n))
-    samples = A.size // (4 * n * n) if n else 0
+    bad, samples = 0, prod(lead) if n else 0
     if samples:
         sizes, room = _setup(n, samples, drift is not None)
         moving = dq if drift is None else drift
-        _held()(dq, dqd, dtau, moving, A, B, np.empty(room), sizes, _step(dt or 0.0))
-    return A, B
+        bad = _held()(dq, dqd, dtau, moving, A, B, np.empty(room), sizes, _step(dt or 0.0))
+    return A, B, bad
 
 
 @lru_cache(maxsize=64)
@@ -62,10 +64,10 @@ def _held() -> Callable[..., Any]:
     library = Library(object_code(held_text(host().flavor("double"), quick), host()), host())
     if quick:
         return library.method("held_call", "held", ())
-    plain = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 9)(library.address("held"))
+    plain = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 9)(library.address("held"))
 
-    def held(*arrays: np.ndarray) -> None:
-        plain(*(x.ctypes.data for x in arrays))
+    def held(*arrays: np.ndarray) -> int:
+        return plain(*(x.ctypes.data for x in arrays))
 
     # the code lives as long as what calls it
     held.library = library  # pyright: ignore[reportFunctionMemberAccess]

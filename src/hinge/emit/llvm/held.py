@@ -27,21 +27,20 @@ __all__ = ["BUFFERS", "LINE", "ROWS", "held_text"]
 ROWS, BUFFERS, LINE = 4, 7, 64
 _THETA, _MOST_HALVINGS = 0.75, 60
 _BLOCK = 4
+_NAN = Value("double", "0x7FF8000000000000")
 
 _PYTHON = """declare ptr @hinge_unlock()
 declare void @hinge_lock(ptr)
-declare void @hinge_retain(ptr)
-@hinge_none = external global i8
-declare double @llvm.fabs.f64(double)
-declare double @llvm.maxnum.f64(double, double)
+declare ptr @hinge_from_number(i64)
 """
+_MATH = "declare double @llvm.fabs.f64(double)"
 
 
 def held_text(f: Flavor, python: bool) -> str:
     """The module: `held` on addresses, and `held_call` on arrays if Python may call it."""
-    declared = _PYTHON if python else _PYTHON.partition("declare double")[1:]
-    parts = [HEAD, "".join(declared), _product(f), _combined(f), _scaled(f)]
-    parts += [_filled(), _norm(), _written(), _exponential(f), _held(f)]
+    declared = _PYTHON + _MATH if python else _MATH
+    parts = [HEAD, declared, _product(f), _combined(f), _scaled(f)]
+    parts += [_filled(), _norm(), _written(), _spoilt(), _exponential(f), _held(f)]
     return "\n".join([*parts, _call()] if python else parts)
 
 
@@ -138,18 +137,32 @@ def _norm() -> str:
 
 
 def _written() -> str:
-    """A block of T as a matrix with so many columns, with something added on the diagonal."""
+    """A block of T as a matrix with so many columns, with something added on the diagonal.
+
+    Returns what is 0 if all its entries are finite, and NaN if not.
+    """
     places = ("ptr T", "i64 width", "ptr M", "i64 rows", "i64 columns", "double plus")
-    fn = Function("written", "void", *places)
+    fn = Function("written", "double", *places)
     T, width, M, rows, columns, plus = fn.parameters
-    with fn.count(0, rows) as i:
+    with fn.count(0, rows, carried=[Value("double", "0.0")]) as i:
         source, target = fn.op("mul", i.i, width), fn.op("mul", i.i, columns)
-        with fn.count(0, columns) as j:
+        with fn.count(0, columns, carried=list(i.carried)) as j:
             x = fn.entry("double", T, fn.op("add", source, j.i))
             fn.put(x, M, fn.op("add", target, j.i))
+            j.next = [fn.op("fadd", j.carried[0], fn.op("fsub", x, x))]
         at = fn.op("add", target, i.i)
         with fn.when(fn.compare("fcmp une", plus, Value("double", "0.0"))):
             fn.put(fn.op("fadd", plus, fn.entry("double", M, at)), M, at)
+        i.next = list(j.carried)
+    return fn.ret(i.carried[0]).text()
+
+
+def _spoilt() -> str:
+    """Nothing but NaN."""
+    fn = Function("spoilt", "void", "ptr M", "i64 size")
+    M, size = fn.parameters
+    with fn.count(0, size) as i:
+        fn.put(_NAN, M, i.i)
     return fn.ret().text()
 
 
@@ -170,8 +183,7 @@ def _exponential(f: Flavor) -> str:
         halves = [fn.op("fmul", x, double(0.5)) for x in (left, scale)]
         halving.next = [*halves, fn.op("add", count, 1)]
     sound = fn.compare("fcmp ole", halving.carried[0], double(_THETA))
-    nan = Value("double", "0x7FF8000000000000")
-    fn.call("scaled", Z[0], fn.select(sound, halving.carried[1], nan), size)
+    fn.call("scaled", Z[0], fn.select(sound, halving.carried[1], _NAN), size)
     grid = (rows, inner, vectors)
     for k in range(1, _BLOCK):
         fn.call("product", Z[k], Z[0], Z[k - 1], Z[0], double(0.0), *grid)
@@ -189,42 +201,64 @@ def _exponential(f: Flavor) -> str:
 
 
 def _held(f: Flavor) -> str:
-    """One sample after the other; without a step (dt = 0) Z itself is the model."""
+    """One sample after the other; without a step (dt = 0) Z itself is the model.
+
+    Returns how many samples have no finite model: they are NaN.
+    """
     arrays = ("ptr dq", "ptr dqd", "ptr dtau", "ptr drift", "ptr A", "ptr B", "ptr ws")
-    fn = Function("held", "void", *arrays, "ptr sizes", "ptr step", linkage="")
+    fn = Function("held", "i64", *arrays, "ptr sizes", "ptr step", linkage="")
     dq, dqd, dtau, drift, A, B, given, sizes, step = fn.parameters
     number = fn.cast("ptrtoint", given, "i64")
     ws = fn.at(given, fn.op("and", fn.op("sub", i64(0), number), LINE - 1))
     names = ("n", "samples", "rows", "vectors", "drifts")
     n, samples, rows, vectors, drifts = (fn.entry("i64", sizes, k) for k in range(len(names)))
     dt, zero = fn.entry("double", step, 0), Value("double", "0.0")
-    width, both, square = fn.op("mul", vectors, f.lanes), fn.op("mul", n, 2), fn.op("mul", n, n)
     continuous = fn.compare("fcmp oeq", dt, zero)
     scale = fn.select(continuous, Value("double", "1.0"), dt)
-    lower = fn.op("mul", n, width)
-    with fn.count(0, samples) as s:
-        with fn.count(0, fn.op("mul", rows, vectors)) as i:
-            fn.put(_number(0.0, f), ws, i.i)
+    plus = fn.select(continuous, zero, Value("double", "1.0"))
+    both, square = fn.op("mul", n, 2), fn.op("mul", n, n)
+    width = fn.op("mul", vectors, f.lanes)
+    with fn.count(0, samples, carried=[i64(0)]) as s:
         at = fn.op("mul", s.i, square)
-        blocks = {0: dq, 1: dqd, 2: dtau}
-        for k, M in blocks.items():
-            corner = fn.op("add", lower, fn.op("mul", n, k))
-            place, source = fn.at(ws, corner, "double"), fn.at(M, at, "double")
-            fn.call("filled", place, width, source, n, scale)
-        with fn.when(fn.compare("icmp ne", drifts, 0)):
-            fn.call("filled", ws, width, fn.at(drift, at, "double"), n, scale)
-        with fn.count(0, n) as i:
-            one = fn.op("add", fn.op("mul", i.i, width), fn.op("add", n, i.i))
-            fn.put(scale, ws, one)
-        plus = fn.select(continuous, zero, Value("double", "1.0"))
+        here = [fn.at(M, at, "double") for M in (dq, dqd, dtau, drift)]
+        _fill(fn, f, ws, here, (n, rows, vectors, drifts), scale)
         with fn.when(fn.op("xor", continuous, 1)) as stepped:
             found = fn.call("exponential", ws, rows, both, vectors, result="ptr")
         T = fn.merged(stepped, found, ws)
-        here = fn.at(A, fn.op("mul", at, 4), "double")
-        fn.call("written", T, width, here, both, both, plus)
-        there = fn.at(B, fn.op("mul", at, 2), "double")
-        fn.call("written", fn.at(T, both, "double"), width, there, both, n, zero)
-    return fn.ret().text()
+        own = [fn.at(M, fn.op("mul", at, k), "double") for M, k in ((A, 4), (B, 2))]
+        sizes_of = [fn.op("mul", square, k) for k in (4, 2)]
+        left = fn.call("written", T, width, own[0], both, both, plus, result="double")
+        rest = fn.at(T, both, "double")
+        right = fn.call("written", rest, width, own[1], both, n, zero, result="double")
+        bad = fn.compare("fcmp uno", left, right)
+        with fn.when(bad):
+            for M, size in zip(own, sizes_of, strict=True):
+                fn.call("spoilt", M, size)
+        s.next = [fn.op("add", s.carried[0], fn.cast("zext", bad, "i64"))]
+    return fn.ret(s.carried[0]).text()
+
+
+def _fill(
+    fn: Function,
+    f: Flavor,
+    Z: Value,
+    blocks: list[Value],
+    sizes: tuple[Value, Value, Value, Value],
+    scale: Value,
+) -> None:
+    """Z = [drift 1 0; dq dqd dtau], times the scale."""
+    n, rows, vectors, drifts = sizes
+    width = fn.op("mul", vectors, f.lanes)
+    with fn.count(0, fn.op("mul", rows, vectors)) as i:
+        fn.put(_number(0.0, f), Z, i.i)
+    lower = fn.op("mul", n, width)
+    for k, M in enumerate(blocks[:3]):
+        corner = fn.op("add", lower, fn.op("mul", n, k))
+        fn.call("filled", fn.at(Z, corner, "double"), width, M, n, scale)
+    with fn.when(fn.compare("icmp ne", drifts, 0)):
+        fn.call("filled", Z, width, blocks[3], n, scale)
+    with fn.count(0, n) as i:
+        fn.put(scale, Z, fn.op("add", fn.op("mul", i.i, width), fn.op("add", n, i.i)))
 
 
 def _call() -> str:
@@ -234,8 +268,6 @@ def _call() -> str:
     args = fn.parameters[1]
     data = [fn.load("ptr", fn.at(fn.entry("ptr", args, k), 16)) for k in range(9)]
     thread = fn.call("hinge_unlock", result="ptr")
-    fn.call("held", *data)
+    bad = fn.call("held", *data, result="i64")
     fn.call("hinge_lock", thread)
-    none = Value("ptr", "@hinge_none")
-    fn.call("hinge_retain", none)
-    return fn.ret(none).text()
+    return fn.ret(fn.call("hinge_from_number", bad, result="ptr")).text()
