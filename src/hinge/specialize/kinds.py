@@ -56,10 +56,11 @@ class Kind:
 
     def body(self, number: Callable[[int], Any]) -> Body:
         """A body of this kind with other numbers."""
-        placement = pose_of([number(i) for i in AT.placement])
-        inertia, joint = inertia_of([number(i) for i in AT.inertia]), self.example.joint
+        pose, mass = ([number(i) for i in part] for part in (AT.placement, AT.inertia))
+        zero, joint = number(AT.zero), self.example.joint
         if isinstance(joint, TurnedRevolute):
-            joint = replace(joint, zero=number(AT.zero))
+            joint = replace(joint, zero=zero)
+        placement, inertia = pose_of(pose), inertia_of(mass)
         return replace(self.example, placement=placement, inertia=inertia, joint=joint)
 
 
