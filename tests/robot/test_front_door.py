@@ -203,6 +203,52 @@ def test_names_that_are_equal_but_not_the_same_object():
         )
 
 
+CHOICES = {
+    "reference": ["aligned", "body", "world"],
+    "about": ["com", "world"],
+    "normalized": [True, False],
+    "load": ["body", "world"],
+    "kind": [1, 2],
+    "order": [1],
+    "method": [None, "articulated", "conventional"],
+    "active": [("joint1",), ("joint2", "joint3"), [True, False, True], "joint3"],
+    "frame": ["tool", "link2", "world"],
+    "frames": ["tool", ("tool", "link1")],
+}
+
+
+def random_call(robot, method, rng):
+    """Random settings and forces for a method, spelled at random."""
+    given = arrays(robot, method.name, (2,) if rng.random() < 0.3 else ())
+    for p in method.parameters:
+        if p.name in CHOICES and (p.required or rng.random() < 0.5):
+            given[p.name] = CHOICES[p.name][rng.integers(len(CHOICES[p.name]))]
+        elif p.name == "f_ext" and rng.random() < 0.4:
+            given["f_ext"] = None if rng.random() < 0.3 else rng.normal(size=(3, 6))
+    order = [p.name for p in method.parameters]
+    most = next((i for i, n in enumerate(order) if n not in given), len(order))
+    places = int(rng.integers(most + 1))
+    names = [n for n in order[places:] if n in given]
+    rng.shuffle(names)
+    return [given[n] for n in order[:places]], {n: given[n] for n in names}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_calls_in_any_order_give_what_the_checked_way_gives(seed):
+    rng, robot, other = np.random.default_rng(seed), zoo.arm(3), zoo.arm(3)
+    chosen = [inspect.getattr_static(Robot, n) for n in COMPILED if "constrained" not in n]
+    methods = [chosen[i] for i in rng.choice(len(chosen), 8, replace=False)]
+    for _ in range(150):
+        method = methods[rng.integers(len(methods))]
+        places, names = random_call(robot, method, rng)
+        got = getattr(robot, method.name)(*places, **names)
+        expected = getattr(Robot, method.name)(other, *places, **names)
+        assert type(got) is type(expected)
+        parts = (got, expected) if isinstance(got, tuple) else ((got,), (expected,))
+        for a, b in zip(*parts, strict=True):
+            assert_close(a, b, 100 * EPS)
+
+
 def test_defaults_are_not_what_was_asked_first():
     robot = zoo.quadruped()
     s = random_state(robot, 0)

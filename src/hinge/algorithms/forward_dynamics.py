@@ -1,7 +1,7 @@
 """Forward dynamics (ABA): the accelerations that joint forces cause.  Paper F fig. 9; math §3.
 
 The motion is that of inverse dynamics at q̈ = 0 and a change α on top of it, which has no velocity
-and no gravity in it: what remains for the articulated inertias P, D, G of `articulated.py` is to
+and no gravity in it: what remains for the articulated inertias P, D, G of `riccati.py` is to
 answer the forces f̂ that the motion at q̈ = 0 needs and does not get.
 
     outward   V(k), α̂(k), f̂(k)   as in `inverse_dynamics.py`, with q̈ = 0                        (1)
@@ -24,9 +24,9 @@ import numpy as np
 from ..algebra.small import solve_spd
 from ..algebra.spatial import congruence
 from ..model.protocol import Tree
-from .articulated import released
 from .declare import algorithm
 from .inverse_dynamics import motion_forces
+from .riccati import released
 
 __all__ = ["aba", "forward_dynamics"]
 

@@ -24,9 +24,9 @@ import numpy as np
 from ..algebra.small import mirror_lower
 from ..algebra.spatial import SpatialInertia, congruence
 from ..model.protocol import Branches
-from .articulated import riccati
 from .congruences import compliance
 from .declare import algorithm
+from .riccati import riccati
 
 __all__ = ["crba", "mass_matrix", "mass_matrix_inverse"]
 

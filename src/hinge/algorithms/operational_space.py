@@ -27,9 +27,9 @@ from ..algebra.small import inverse_spd, mirror_lower, solve_spd, sqrt
 from ..algebra.spatial import ForceTransfer, congruence
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism
-from .articulated import released
 from .declare import algorithm
 from .kinematics import Reference
+from .riccati import released
 
 __all__ = [
     "OperationalInertia",

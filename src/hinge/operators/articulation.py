@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..algebra.small import mirror_lower, solve_spd, upper_root
-from ..algorithms.articulated import Riccati, riccati
+from ..algorithms.riccati import Riccati, riccati
 from .expr import Identity, Zero
 from .leaves import Chain, Local, Named
 from .operator import Operator

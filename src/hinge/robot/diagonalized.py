@@ -8,8 +8,8 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.diagonalized.dynamics import ArticulatedRates
-from ..algorithms.diagonalized.rates import Innovations
+from ..algorithms.diagonalized.diagonal_dynamics import ArticulatedRates
+from ..algorithms.diagonalized.rates_and_forces import Innovations
 from .front import Front
 from .method import Numbers, compiled
 

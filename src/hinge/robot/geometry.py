@@ -14,7 +14,7 @@ from .front import Front
 from .method import Numbers, compiled
 
 if TYPE_CHECKING:
-    from ..algorithms.diagonalized.geometry import Flatness
+    from ..algorithms.diagonalized.mass_metric import Flatness
 
 __all__ = ["Geometry"]
 

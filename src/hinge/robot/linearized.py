@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.linearized.forward import ForwardDynamicsDerivatives
-from ..algorithms.linearized.inverse import InverseDynamicsDerivatives
+from ..algorithms.linearized.forward_derivatives import ForwardDynamicsDerivatives
+from ..algorithms.linearized.inverse_derivatives import InverseDynamicsDerivatives
 from ..errors import SingularError
 from ..model.mechanism import Mechanism
 from ..runtime.arguments import broadcast
@@ -20,7 +20,7 @@ from .method import Numbers, compiled
 from .second_order import ForwardDynamicsSecondDerivatives, InverseDynamicsSecondDerivatives
 
 if TYPE_CHECKING:
-    from ..algorithms.linearized.forward import Method
+    from ..algorithms.linearized.forward_derivatives import Method
     from ..algorithms.linearized.loads import Load
 
 __all__ = ["LinearModel", "Linearized"]
@@ -208,7 +208,8 @@ class Linearized(Front):
         if dt is not None and not (type(dt) is float and 0.0 < dt < _INFINITE):
             dt = check_number(f"linearize of {self.name!r}", "dt", dt, above=0)
         d = self.forward_dynamics_derivatives(q, qd, tau, f_ext, **numbers)
-        if self._dtype != np.float64:
+        single = self._dtype.char == "f"
+        if single:
             d = ForwardDynamicsDerivatives(*(x.astype(float) for x in d))
         A, B, bad = linear_model(*d, self._drift(qd, d.dq.shape), dt)
         if bad and A.ndim == 2:
@@ -216,7 +217,7 @@ class Linearized(Front):
                 f"linearize of {self.name!r}: e^(A dt) overflows; dt is {dt}: take a shorter step, "
                 f"or none"
             )
-        if self._dtype != np.float64:
+        if single:
             A, B = A.astype(self._dtype), B.astype(self._dtype)
         return LinearModel(A, B)
 

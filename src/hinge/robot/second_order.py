@@ -71,9 +71,9 @@ def second_order_kernel(
     _require_known(f"{name} of {mech.name!r}", arrays, settings)
     from ..functions.derivatives import jacobian
     from ..graph.program import trace
-    from ..specialize.canonical import lean
+    from ..specialize.canonical import canonical
 
-    form = lean(mech)
+    form = canonical(mech)
     first: Callable[..., Any] = getattr(algorithms, name)
     if name == "forward_dynamics_derivatives":
         # fewer operations once differentiated

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.underactuated.derivatives import HybridDerivatives
 from ..algorithms.underactuated.generalized_jacobians import SchurBlocks
+from ..algorithms.underactuated.hybrid_derivatives import HybridDerivatives
 from ..algorithms.underactuated.hybrid_dynamics import HybridDynamics
 from .front import Front
 from .method import Numbers, compiled

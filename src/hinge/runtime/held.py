@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,30 +29,36 @@ def linear_model(
     All (…, n, n), float64, contiguous.  dt: the step of a discrete model, exact for u that is held.
     The third result is the number of samples whose model is not finite: all of it is NaN.
     """
-    lead, n = dq.shape[:-2], dq.shape[-1]
-    A, B = np.empty((*lead, 2 * n, 2 * n)), np.empty((*lead, 2 * n, n))
-    bad, samples = 0, prod(lead) if n else 0
-    if samples:
-        sizes, room = _setup(n, samples, drift is not None)
-        moving = dq if drift is None else drift
-        bad = _held()(dq, dqd, dtau, moving, A, B, np.empty(room), sizes, _step(dt or 0.0))
-    return A, B, bad
+    setup = _setup(dq.shape, drift is not None, dt)
+    A, B = np.empty(setup.A), np.empty(setup.B)
+    if not A.size:
+        return A, B, 0
+    moving = dq if drift is None else drift
+    room = np.empty(setup.room)
+    return A, B, _held()(dq, dqd, dtau, moving, A, B, room, setup.sizes, setup.step)
+
+
+class _Setup(NamedTuple):
+    """What the code is told: shapes of the results, size of the workspace, numbers."""
+
+    A: tuple[int, ...]
+    B: tuple[int, ...]
+    room: int
+    sizes: np.ndarray
+    step: np.ndarray
 
 
 @lru_cache(maxsize=64)
-def _step(dt: float) -> np.ndarray:
-    return np.array([dt])
-
-
-@lru_cache(maxsize=64)
-def _setup(n: int, samples: int, drifts: bool) -> tuple[np.ndarray, int]:
-    """The sizes that the code is told, and that of its workspace."""
+def _setup(shape: tuple[int, ...], drifts: bool, dt: float | None) -> _Setup:
     from ..emit.llvm.held import BUFFERS, LINE, ROWS
 
+    *lead, n, _ = shape
     lanes = host().lanes("double")
     rows, vectors = -(-2 * n // ROWS) * ROWS, -(-3 * n // lanes)
-    sizes = np.array([n, samples, rows, vectors, drifts], dtype=np.int64)
-    return sizes, BUFFERS * rows * vectors * lanes + LINE // 8
+    sizes = np.array([n, prod(lead), rows, vectors, drifts], dtype=np.int64)
+    room = BUFFERS * rows * vectors * lanes + LINE // 8
+    whole = (*lead, 2 * n, 2 * n), (*lead, 2 * n, n)
+    return _Setup(*whole, room, sizes, np.array([0.0 if dt is None else dt]))
 
 
 @lru_cache(maxsize=1)

@@ -37,7 +37,7 @@ from ..model.joints import (
 )
 from ..model.mechanism import Body, Mechanism
 
-__all__ = ["Reframed", "TurnedRevolute", "canonical", "lean"]
+__all__ = ["Reframed", "TurnedRevolute", "canonical"]
 
 _Z = (0.0, 0.0, 1.0)
 _NEAR = 1e-12
@@ -97,10 +97,6 @@ def canonical(mech: Mechanism) -> Reframed:
         bodies.append(_moved(mech.bodies[k], moving[mech.bodies[k].parent], moving[k]))
     bodies = _regrouped(bodies)
     return Reframed(replace(mech, bodies=tuple(bodies), frames=mech.frames[:1]), tuple(moving))
-
-
-# the name by which it was known
-lean = canonical
 
 
 def _moving_frame(body: Body) -> Transform:

@@ -1,7 +1,7 @@
 """Motion in total rates: ν̇ + C(q, ν) = ε + ε_g.  Paper D §6, §7, general; math §5 to §7.
 
 Λ⁺ is the rate of P⁺ as the parent's axes see it, W = H* q̇ the motion across the joint, H° the rate
-of H; P, D, G are those of `articulated.py`, V⁺, ξ, L and g(k) those of `rates_and_forces.py`.
+of H; P, D, G are those of `riccati.py`, V⁺, ξ, L and g(k) those of `rates_and_forces.py`.
 
     inward    A(k) = Ṗ(k) H*(k) + P(k) H°*(k)
               Ḋ(k) = H(k) A(k) + H°(k) P(k) H*(k)                                               (1)
@@ -29,8 +29,8 @@ from ...algebra.small import half_upper, mirror_lower, upper_root
 from ...algebra.spatial import congruence, cross_force, cross_motion
 from ...model.mechanism import Mechanism
 from ...model.protocol import Branches, Tree
-from ..articulated import Riccati, riccati
 from ..declare import algorithm
+from ..riccati import Riccati, riccati
 from .rates_and_forces import spread
 
 __all__ = [

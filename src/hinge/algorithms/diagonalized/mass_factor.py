@@ -1,6 +1,6 @@
 """The mass factor: M = m mᵀ with m from the Riccati sweep.  Paper D §4, §5; math §4.
 
-P, D, G are those of `articulated.py`, and D(k) = L(k) L*(k):
+P, D, G are those of `riccati.py`, and D(k) = L(k) L*(k):
 
     m = (1 + H φ K) L        climbing from k:  F = G(k) L(k);  F ← φ(p,j) F,   m(p,k) = H(p) F  (1)
     ℓ = m⁻¹ = L⁻¹ (1 − H ψ K)                  ℓ(k,k) = L⁻¹(k),  z = G(k)
@@ -17,8 +17,8 @@ import numpy as np
 
 from ...algebra.small import upper_root
 from ...model.protocol import Branches
-from ..articulated import riccati
 from ..declare import algorithm
+from ..riccati import riccati
 
 __all__ = ["mass_factor", "mass_factor_inverse"]
 

@@ -25,8 +25,8 @@ import numpy as np
 
 from ...algebra.small import upper_root
 from ...model.protocol import Branches, Tree
-from ..articulated import Riccati, riccati
 from ..declare import algorithm
+from ..riccati import Riccati, riccati
 
 __all__ = [
     "Innovations",

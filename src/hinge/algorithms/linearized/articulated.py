@@ -1,6 +1,6 @@
 """The articulated recursions behind linearised forward dynamics.  Paper L (4.12); math §4, §5.
 
-    inward    P, D, G of `articulated.py`,   τ̄ = 1 − G H                                        (1)
+    inward    P, D, G of `riccati.py`,   τ̄ = 1 − G H                                            (1)
               Ĝ = P̂* H* D⁻¹        G^z = (P^z)* H* D⁻¹                                          (2)
               Y_A = P (Ḣ + H′) + P̂ H*                                                           (3)
               Y_B = P H″ + P̂ H′ + P^z H* + F                                                    (4)
@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...model.protocol import PerBody, Tree
-from ..articulated import riccati
 from ..congruences import left_half, two_sided
+from ..riccati import riccati
 from .gyroscopic import gyroscopic
 from .nominal import Nominal
 

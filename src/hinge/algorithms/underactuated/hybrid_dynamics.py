@@ -31,8 +31,8 @@ import numpy as np
 from ...algebra.small import solve_spd
 from ...algebra.spatial import carried_acceleration, congruence
 from ...model.protocol import Tree
-from ..articulated import released
 from ..declare import algorithm
+from ..riccati import released
 
 __all__ = ["HybridDynamics", "hybrid_dynamics", "hybrid_response"]
 
