@@ -119,7 +119,8 @@ def test_algorithms_know_only_mechanisms_and_algebra():
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))
 def test_files_and_functions_are_short(path):
     text = path.read_text()
-    assert len(text.splitlines()) <= 400
+    # longer than that, it is hardly about one thing
+    assert len(text.splitlines()) <= 600
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             body = node.body[1:] if ast.get_docstring(node) else node.body

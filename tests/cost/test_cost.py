@@ -9,7 +9,7 @@ import pytest
 from cost.general_chain import chain
 from hinge import algorithms
 from hinge.graph.program import trace
-from hinge.robot.kernels import robot_kernel
+from hinge.robot.answers import robot_kernel
 from hinge.specialize.arrays import array_shape
 from hinge.specialize.canonical import canonical
 from pages import DOCS

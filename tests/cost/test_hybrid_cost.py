@@ -7,7 +7,7 @@ import pytest
 
 from hinge import algorithms, zoo
 from hinge.graph.program import trace
-from hinge.robot.kernels import robot_kernel
+from hinge.robot.answers import robot_kernel
 from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
 

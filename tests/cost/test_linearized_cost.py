@@ -13,7 +13,7 @@ from hinge.algorithms.linearized.forward_derivatives import all_directions, one_
 from hinge.algorithms.linearized.inverse_derivatives import seen_in
 from hinge.algorithms.linearized.nominal import nominal
 from hinge.graph.program import trace
-from hinge.robot.kernels import robot_kernel
+from hinge.robot.answers import robot_kernel
 from hinge.specialize.canonical import canonical
 from robot_files import panda_arm
 

@@ -10,7 +10,7 @@ import pytest
 
 import hinge
 from hinge import ArgumentError, Robot, SingularError, zoo
-from hinge.robot.kernels import robot_kernel
+from hinge.robot.answers import robot_kernel
 from hinge.specialize.arrays import array_shape
 from mechanisms import EPS, ROBOTS, Generic, assert_close, random_state
 

@@ -12,10 +12,9 @@ import hinge
 from hinge.algebra.small import cos, sin, sqrt
 from hinge.errors import ArgumentError, TraceError
 from hinge.functions.derivatives import grad, hessian, jacobian, jvp, vjp
-from hinge.graph.autodiff import adjoints, jacobian_nodes, tangents
+from hinge.graph.autodiff import adjoints, jacobian_nodes, substitute, tangents
 from hinge.graph.functions import less, maximum, minimum, where
 from hinge.graph.interpret import interpret
-from hinge.graph.leaves import substitute
 from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import Program, trace
 from hinge.graph.scalar import Graph, reachable

@@ -1,7 +1,5 @@
 """Expressions kept and compiled: the same as the plain ones, in batches, with any numbers."""
 
-import timeit
-
 import numpy as np
 import pytest
 
@@ -14,10 +12,13 @@ from hinge.operators import (
     decompose,
     derivative,
     describe,
+    expr,
     linearized,
+    place,
     simplify,
     split,
 )
+from hinge.robot import operational
 from mechanisms import EPS, ROBOTS, assert_close, random_state
 
 SOME = ["cartpole", "space_arm", "empty"]
@@ -222,15 +223,28 @@ def test_identities_and_zeros_everywhere():
         _ = none.inv
 
 
-def test_again_is_quick():
-    """Ten microseconds on an idle core; without kept plans it would be a thousand."""
+def test_nothing_is_made_again(monkeypatch):
+    """At another configuration neither symbols nor plans nor kernels are new."""
     robot, x = hinge.zoo.arm(7), np.ones(7)
-    q = robot.random_configuration(0)
 
-    def product():
+    def lines(q):
         o = robot.operators(q)
-        return (o.H @ o.phi @ o.M @ o.phi.T @ o.H.T) @ x
+        return o.mass.inv @ x, (o.H @ o.phi @ o.M @ o.phi.T @ o.H.T) @ x, o.psi.T @ np.ones(42)
 
-    for line in (lambda: robot.operators(q).mass.inv @ x, product):
-        line()
-        assert min(timeit.repeat(line, number=20, repeat=50)) / 20 < 50e-6
+    lines(robot.neutral())
+    for owner, name in ((operational, "Kernel"), (place, "plan"), (expr.Product, "__init__")):
+        monkeypatch.setattr(owner, name, None)
+    for q in np.random.default_rng(0).normal(size=(3, 7)):
+        inverse, product, _ = lines(q)
+        assert_close(robot.mass_matrix(q) @ inverse, x, 100 * EPS)
+        armature = np.concatenate(robot.mechanism.armature)
+        assert_close(product + armature * x, robot.mass_matrix(q) @ x, 100 * EPS)
+
+
+def test_nothing_can_be_shown_of_an_empty_batch():
+    o = hinge.zoo.arm(2).operators(np.zeros((0, 2)))
+    assert (o.mass @ np.zeros((0, 2))).shape == (0, 2)
+    with pytest.raises(
+        hinge.ArgumentError, match=r"the batch of configurations is empty, q has shape \(0, 2\)"
+    ):
+        describe(o.mass)

@@ -12,7 +12,7 @@ import hinge
 from fresh_process import run_python
 from hinge import Kernel, zoo
 from hinge.graph.program import trace
-from hinge.robot.kernels import robot_kernel
+from hinge.robot.answers import robot_kernel
 from hinge.runtime import engine, loader
 from hinge.runtime.symbols import symbols
 from hinge.runtime.target import Target, host

@@ -17,7 +17,7 @@ from hinge import Kernel, zoo
 from hinge.emit.llvm.module import module_text
 from hinge.emit.llvm.team import team_text
 from hinge.graph.program import trace
-from hinge.robot.kernels import robot_kernel
+from hinge.robot.answers import robot_kernel
 from hinge.runtime import engine, loader, symbols
 from hinge.runtime.target import Target, host
 from public_tour import CONDITIONS

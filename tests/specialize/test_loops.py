@@ -10,7 +10,7 @@ import hinge
 from hinge import TraceError, algorithms, zoo
 from hinge.graph.interpret import interpret
 from hinge.graph.loop import LoopProgram
-from hinge.robot.kernels import robot_kernel
+from hinge.robot.answers import robot_kernel
 from hinge.runtime.kernel import Kernel
 from hinge.specialize.arrays import array_shape
 from hinge.specialize.canonical import canonical

@@ -4,7 +4,6 @@ A new algorithm is declared in a file of its own and listed here: imported, publ
 """
 
 from . import dense as dense
-from .bound import Bound, bound
 from .configuration import difference, integrate, neutral, random_configuration, tangent_rate
 from .constraints import (
     constrained_forward_dynamics,
@@ -12,6 +11,7 @@ from .constraints import (
     constraint_error,
     constraint_jacobian,
 )
+from .declare import Bound, bound
 from .diagonalized.diagonal_dynamics import (
     articulated_rates,
     diagonal_coriolis,

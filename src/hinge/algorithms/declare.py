@@ -5,10 +5,22 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from types import FunctionType
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
+from types import FunctionType, MethodType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    TypeVar,
+    cast,
+    overload,
+)
 
-__all__ = ["ALGORITHMS", "Algorithm", "algorithm", "with_followers"]
+from ..model.mechanism import Mechanism, did_you_mean
+
+__all__ = ["ALGORITHMS", "Algorithm", "Bound", "algorithm", "bound", "with_followers"]
 
 F = TypeVar("F", bound=FunctionType)
 P = ParamSpec("P")
@@ -85,3 +97,39 @@ def _for_any_mechanism(sweep: F) -> F:
         return chosen(mech, *arguments, **keywords)
 
     return cast(F, call)
+
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class bound(Generic[P, R]):  # noqa: N801 (reads as a decorator)
+    """An attribute that is an algorithm without its first argument, the mechanism."""
+
+    def __init__(self, function: Callable[Concatenate[Mechanism, P], R]) -> None:
+        self.function = function
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> bound[P, R]: ...
+
+    @overload
+    def __get__(self, owner: Bound, kind: type) -> Callable[P, R]: ...
+
+    def __get__(self, owner: Bound | None, kind: type) -> Any:
+        return self if owner is None else MethodType(self.function, owner.mechanism)
+
+
+class Bound:
+    """A mechanism whose algorithms are attributes."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        self.mechanism = mechanism
+
+    def __dir__(self) -> list[str]:
+        return sorted(name for name, x in vars(type(self)).items() if isinstance(x, bound))
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            hint = did_you_mean(name, dir(self))
+            raise AttributeError(f"hinge.algorithms has no function {name!r}; {hint}")

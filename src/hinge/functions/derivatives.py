@@ -21,8 +21,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..graph.arrays import cut, entries, inputs
-from ..graph.autodiff import adjoints, jacobian_nodes, tangents
-from ..graph.leaves import OnNewLeaves, on_new_leaves
+from ..graph.autodiff import OnNewLeaves, adjoints, jacobian_nodes, on_new_leaves, tangents
 from ..graph.program import Program
 from ..graph.scalar import Graph, Node
 from ..runtime.kernel import Kernel

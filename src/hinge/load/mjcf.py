@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from ..errors import ModelError, ModelWarning
 from ..model.mechanism import Mechanism
 from .mjcf_source import MjcfSource
-from .mujoco_left_out import left_out
 from .mujoco_model import mechanism_from_model
-from .mujoco_state import MujocoState
+from .mujoco_state import MujocoState, joint_names, names_of
 from .paths import PathLike
 
-__all__ = ["MujocoState", "mechanism_from_model", "read_mjcf"]
+__all__ = ["MujocoState", "left_out", "mechanism_from_model", "read_mjcf"]
 
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -109,3 +110,61 @@ def _where_nan(files: MjcfSource, source: str) -> str:
         if "nan" in " ".join(values).lower().split():
             return element.where
     return source
+
+
+def left_out(model: Any) -> list[str]:
+    """What would change the motion of a model and is not in its mechanism, one line a kind.
+
+    Contacts and plain motors are not listed: they are forces that the user applies.
+    """
+    joints = joint_names(model)
+    bodies = names_of(model, "body", "body")
+    servos = model.actuator_biastype
+    lists = {
+        "polynomial springs of joints": _where(joints, _any(model, "jnt_stiffnesspoly")),
+        "limits of ball joints": _where(joints, (model.jnt_type == 1) & (model.jnt_limited != 0)),
+        "polynomial damping of joints": _dofs(model, joints, _any(model, "dof_dampingpoly")),
+        "equality constraints": _where(names_of(model, "eq", "equality"), model.eq_active0),
+        "tendons": _where(names_of(model, "tendon", "tendon"), _pulling(model)),
+        "gravity compensation of bodies": _where(bodies, model.body_gravcomp),
+        "plugins of bodies": _where(bodies, np.asarray(model.body_plugin) >= 0),
+        "servos": _where(names_of(model, "actuator", "actuator"), servos),
+        "Coriolis forces of the armature of free joints": _free_armature(model, joints),
+        "flexes": names_of(model, "flex", "flex"),
+        "skins": names_of(model, "skin", "skin"),
+    }
+    lines = [f"{what} {_listed(names)}" for what, names in lists.items() if names]
+    if model.opt.density or model.opt.viscosity:
+        fluid = f"density {model.opt.density:g}, viscosity {model.opt.viscosity:g}"
+        lines.append(f"the fluid ({fluid})")
+    return lines
+
+
+def _any(model: Any, *fields: str) -> np.ndarray:
+    """Where one of the fields, those that this version of MuJoCo has, is not zero."""
+    known = [np.asarray(getattr(model, field, ())) for field in fields]
+    flat = [x.any(axis=tuple(range(1, x.ndim))) for x in known if len(x)]
+    return np.any(flat, axis=0) if flat else np.zeros(0, dtype=bool)
+
+
+def _pulling(model: Any) -> np.ndarray:
+    fields = ("stiffness", "stiffnesspoly", "damping", "dampingpoly", "frictionloss", "armature")
+    return _any(model, "tendon_limited", *(f"tendon_{field}" for field in fields))
+
+
+def _free_armature(model: Any, joints: list[str]) -> list[str]:
+    """Free joints with armature: MuJoCo's resists p̈, ours the rate of the velocity in body axes."""
+    free = model.jnt_type == 0
+    return _where(joints, free & (model.dof_armature[model.jnt_dofadr] > 0))
+
+
+def _dofs(model: Any, joints: list[str], chosen: np.ndarray) -> list[str]:
+    return list(dict.fromkeys(_where([joints[j] for j in model.dof_jntid], chosen)))
+
+
+def _where(names: Iterable[str], chosen: Any) -> list[str]:
+    return [name for name, yes in zip(names, chosen, strict=False) if yes]
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -11,29 +11,35 @@ gazebo and transmission, are skipped.  Where files differ from the letter of the
   turned the shortest way that takes z to the axis.
 - a fixed joint that mimics another stays fixed.
 - unknown attributes on what matters for the dynamics are refused; see `urdf_spelling`.
+
+An <inertal> or a `multipler` that is skipped gives a robot that loads and moves wrongly.  So on the
+elements that matter for the dynamics every attribute must be known, and no child may nearly be a
+known one.  Attributes that real files carry for other programs are ignored, with one warning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import difflib
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..algebra.rotation import about_axis
+from ..algebra.rotation import about_axis, from_rpy, quaternion_matrix
 from ..algebra.spatial import Inertia, Transform
-from ..errors import ModelError
+from ..errors import ModelError, ModelWarning
 from ..model.builder import MechanismBuilder
 from ..model.joints import Fixed, Free, Joint, Mimic, Planar, Prismatic, Revolute
 from ..model.mechanism import GROUND, Mechanism, did_you_mean
-from .paths import PathLike
-from .urdf_shapes import ShapeReader, read_origin
-from .urdf_spelling import check_spelling
+from ..model.shapes import Shape
+from .paths import PathLike, resolve_mesh
 from .xml import MAX_SIZE, Element, parse, shortened
 
-__all__ = ["read_urdf"]
+__all__ = ["ShapeReader", "check_spelling", "read_origin", "read_urdf"]
 
 ROOT_JOINT = "root_joint"
 
@@ -347,3 +353,168 @@ def _at(element: Element) -> Iterator[None]:
         yield
     except ModelError as e:
         raise element.error(f"{element}: {e}") from None
+
+
+_CHILDREN = {
+    "robot": ("link", "joint", "material"),
+    "link": ("inertial", "visual", "collision"),
+    "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
+    "inertial": ("origin", "mass", "inertia"),
+}
+_ATTRIBUTES = {
+    "joint": ("name", "type"),
+    "origin": ("xyz", "rpy", "quat_xyzw"),
+    "parent": ("link",),
+    "child": ("link",),
+    "axis": ("xyz",),
+    "limit": ("lower", "upper", "velocity", "effort"),
+    "dynamics": ("damping", "friction", "spring_stiffness", "spring_reference"),
+    "mimic": ("joint", "multiplier", "offset"),
+    "mass": ("value",),
+    "inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
+}
+# of other programs, seen in files that are in use; none changes the dynamics
+_FOREIGN = {
+    "joint": ("dont_collapse",),
+    "limit": ("acceleration", "deceleration", "jerk", "command_effort", "current", "gear_velocity"),
+    "dynamics": ("D", "K", "mu_coulomb", "mu_viscous"),
+}
+
+
+def check_spelling(robot: Element) -> None:
+    """Refuse what is not URDF, or is URDF but for a letter."""
+    if robot.tag != "robot":
+        raise robot.error(f"the root element is {robot}; expected <robot> for URDF")
+    for child in robot.children:
+        if child.tag.startswith("xacro:"):
+            raise child.error(f"{child} is xacro, not URDF; expand the file with xacro first")
+    ignored: dict[str, Element] = {}
+    for element in _elements(robot):
+        _check_children(element)
+        _check_attributes(element, ignored)
+    for tag, element in ignored.items():
+        names = ", ".join(name for name in _FOREIGN[tag] if name in element.attributes)
+        message = f"{element.where}: <{tag}> has {names}: not URDF, ignored here and further on"
+        warnings.warn(message, ModelWarning, stacklevel=3)
+
+
+def _elements(robot: Element) -> Iterator[Element]:
+    """The elements that the dynamics and the shapes are read from."""
+    yield robot
+    for joint in robot.all("joint"):
+        yield joint
+        yield from joint.children
+    for link in robot.all("link"):
+        yield link
+        for inertial in link.all("inertial"):
+            yield inertial
+            yield from inertial.children
+        for shape in link.all("visual") + link.all("collision"):
+            yield shape
+            yield from shape.all("origin")
+
+
+def _check_children(element: Element) -> None:
+    """A child that is nearly a known one is misspelt; any other is an extension."""
+    known = _CHILDREN.get(element.tag, ())
+    for child in element.children if known else ():
+        if child.tag not in known and (near := _nearly(child.tag, known)):
+            raise child.error(
+                f"{element} has an unknown element <{child.tag[:60]}>; did you mean <{near}>?"
+            )
+
+
+@lru_cache(maxsize=1000)
+def _nearly(tag: str, known: tuple[str, ...]) -> str | None:
+    return next(iter(difflib.get_close_matches(tag[:60].lower(), known, 1, 0.8)), None)
+
+
+def _check_attributes(element: Element, ignored: dict[str, Element]) -> None:
+    """Refuse unknown attributes; note where other programs' begin."""
+    if element.tag not in _ATTRIBUTES:
+        return
+    foreign = _FOREIGN.get(element.tag, ())
+    element.only(*_ATTRIBUTES[element.tag], ignoring=foreign)
+    if any(name in element.attributes for name in foreign):
+        ignored.setdefault(element.tag, element)
+
+
+_SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length")}
+_SIZES["capsule"] = _SIZES["cylinder"]
+_GREY = (0.7, 0.7, 0.7, 1.0)
+
+
+def read_origin(element: Element) -> Transform:
+    """The pose in the <origin> of an element; without one, the identity."""
+    origin = element.child("origin")
+    if origin is None:
+        return Transform()
+    xyz = origin.numbers("xyz", 3, (0.0, 0.0, 0.0))
+    if origin.get("quat_xyzw") is None:
+        return Transform(from_rpy(*origin.numbers("rpy", 3, (0.0, 0.0, 0.0))), xyz)
+    if origin.get("rpy") is not None:
+        raise origin.error("<origin> has both rpy and quat_xyzw; keep one")
+    x, y, z, w = origin.numbers("quat_xyzw", 4)
+    if w * w + x * x + y * y + z * z < 1e-12:
+        raise origin.error("<origin> has quat_xyzw of length 0; give a unit quaternion")
+    return Transform(quaternion_matrix(np.array([w, x, y, z])), xyz)
+
+
+@dataclass(frozen=True)
+class ShapeReader:
+    """What shapes need besides their own element: colors by name, and where meshes are."""
+
+    folder: PathLike | None
+    package_dirs: Sequence[PathLike]
+    colors: dict[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def learn(self, materials: Iterable[Element | None]) -> None:
+        """Keep the colors that materials define; the first of a name counts."""
+        for material in materials:
+            color = None if material is None else material.child("color")
+            if material is not None and color is not None and material.get("name"):
+                self.colors.setdefault(material.string("name"), color.numbers("rgba", 4))
+
+    def shapes(self, link: Element, tag: str) -> list[Shape]:
+        """The shapes of a link; tag: "visual" or "collision"."""
+        return [self._shape(element) for element in link.all(tag)]
+
+    def _shape(self, element: Element) -> Shape:
+        known = (*_SIZES, "mesh")
+        geometry = element.need("geometry")
+        if len(geometry.children) != 1:
+            found = f"{len(geometry.children)} shapes" if geometry.children else "no shape"
+            raise geometry.error(f"<geometry> has {found}; give one of {', '.join(known)}")
+        shape, mesh = geometry.children[0], None
+        if shape.tag == "mesh":
+            size = shape.numbers("scale", 3, (1.0, 1.0, 1.0))
+            name = shape.string("filename")
+            mesh = resolve_mesh(name, self.folder, self.package_dirs, shape.where)
+        elif shape.tag in _SIZES:
+            size = _size(shape)
+        else:
+            hint = did_you_mean(shape.tag, known)
+            raise shape.error(f"<geometry> has an unknown shape {shortened(shape.tag)}; {hint}")
+        rgba = self._rgba(element.child("material"))
+        name = element.get("name") or ""
+        return Shape(shape.tag, size, read_origin(element), rgba, mesh, name)
+
+    def _rgba(self, material: Element | None) -> tuple[float, float, float, float]:
+        """The color of a material: its own, the one of its name, or grey."""
+        if material is None:
+            return _GREY
+        color = material.child("color")
+        if color is None:
+            r, g, b, a = self.colors.get((material.get("name") or "").strip(), _GREY)
+        else:
+            r, g, b, a = color.numbers("rgba", 4)
+        return r, g, b, a
+
+
+def _size(shape: Element) -> tuple[float, ...]:
+    size: tuple[float, ...] = ()
+    for name in _SIZES[shape.tag]:
+        size += shape.numbers(name, 3 if shape.tag == "box" else 1)
+    if min(size) < 0:
+        raise shape.error(f"<{shape.tag}> has a size of {min(size):g} m; it must not be negative")
+    return size

@@ -163,6 +163,11 @@ class Place:
         """The expression and the configuration of the first of a batch."""
         if not self.is_batch:
             return A.symbol, self
+        if 0 in self.q.shape[:-1]:
+            raise ArgumentError(
+                f"{A}: the batch of configurations is empty, q has shape {self.q.shape}; nothing "
+                f"can be shown of it: take one configuration"
+            )
         opening = Opening(A)
         pairs = zip(opening.values, opening.shapes, strict=True)
         one = [v[(0,) * (v.ndim - len(shape))] for v, shape in pairs]

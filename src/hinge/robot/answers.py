@@ -1,23 +1,38 @@
-"""What answers a call: a kernel, or something made of several, for certain arrays and settings."""
+"""What answers a call: a kernel, or something made of several, for certain arrays and settings.
+
+Mass matrices and derivatives of N bodies take O(N²) straight-line operations, too many to compile
+for hundreds of bodies.  What they do to a vector takes O(N) and is compiled as a loop over bodies;
+applied to all unit vectors at once, as a batch, it gives all columns.  A batch of states runs
+several times slower than straight-line code would (8 times for a mass matrix at 64 bodies), but the
+code is there in a second, whatever N.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 
-from ..runtime.arguments import Argument
+from .. import algorithms
+from ..errors import ArgumentError
+from ..model.mechanism import Mechanism, did_you_mean
+from ..model.parameters import PARAMETERS
+from ..runtime.arguments import Argument, broadcast, refuse_infinite
+from ..runtime.cache import digest
 from ..runtime.door import Entry
-from ..runtime.kernel import Kernel
-from ..specialize.routing import Route, route
-from .columns import as_results, by_columns
+from ..runtime.kernel import Kernel, result_arrays
+from ..specialize.arrays import PER_DOF, array_shape
+from ..specialize.programs import robot_program
+from ..specialize.routing import Piece, Route, route
 from .second_order import FORMS, second_order_kernel
 
 if TYPE_CHECKING:
     from .front import Front
 
-__all__ = ["Answer", "answer_of"]
+__all__ = ["Answer", "answer_of", "as_results", "by_columns", "robot_kernel"]
 
 
 class Answer(Protocol):
@@ -126,3 +141,70 @@ def _second_order(
 ) -> Answer:
     kernel = second_order_kernel(robot.mechanism, name, arrays, static, robot.dtype, robot.threads)
     return ByKernel(kernel, arrays, FORMS[name])
+
+
+def by_columns(
+    robot: Front,
+    where: str,
+    pieces: Sequence[Piece],
+    static: Mapping[str, Any],
+    given: Sequence[Argument],
+    out: Any,
+) -> list[np.ndarray]:
+    """Matrices (…, nv, nv), the last one symmetric, as many as the first piece has directions.
+
+    pieces: algorithms that take unit vectors through the matrices, one after the other.
+    """
+    nv, at, many = robot.nv, _before_columns(where, given), len(pieces[0].along)
+    units = np.eye(many * nv).reshape(many * nv, many, nv)
+    moved = [units[:, i] for i in range(many)]
+    for piece in pieces:
+        along = dict(zip(piece.along, moved, strict=True))
+        moved = [robot._ask(piece.algorithm, static, **{**at, **along})]
+    columns = moved[0].reshape(*moved[0].shape[:-2], many, nv, nv)
+    parts = list(np.swapaxes(np.moveaxis(columns, -3, 0), -1, -2))
+    return as_results(robot, where, [*parts[:-1], _symmetric(parts[-1])], out)
+
+
+def _before_columns(where: str, given: Sequence[Argument]) -> dict[str, np.ndarray]:
+    """The arguments with one more leading dimension, for the columns."""
+    values = broadcast(where, given)
+    return {a.name: np.expand_dims(values[a.name], -1 - len(a.shape)) for a in given}
+
+
+def _symmetric(x: np.ndarray) -> np.ndarray:
+    """What is symmetric but for rounding, symmetric."""
+    return 0.5 * x + 0.5 * np.swapaxes(x, -1, -2)
+
+
+def as_results(robot: Front, where: str, parts: Sequence[np.ndarray], out: Any) -> list[np.ndarray]:
+    """The matrices in arrays of their own or in those given."""
+    refuse_infinite(where, parts[0].shape[:-2], parts)
+    results = result_arrays(where, [x.shape for x in parts], robot.dtype, out)
+    for result, x in zip(results, parts, strict=True):
+        result[...] = x
+    return results
+
+
+def robot_kernel(
+    mech: Mechanism,
+    name: str,
+    arrays: tuple[str, ...],
+    static: tuple[tuple[str, Any], ...],
+    dtype: Any = np.float64,
+    threads: int | None = None,
+) -> Kernel:
+    """The named algorithm on a mechanism, compiled; arrays in order, other arguments fixed.
+
+    Arrays named gravity, inertia or placement are numbers of the mechanism left open.
+    """
+    if name not in algorithms.__all__:
+        hint = did_you_mean(name, algorithms.__all__)
+        raise ArgumentError(f"kernel of {mech.name!r}: no algorithm is called {name!r}; {hint}")
+    for unknown in (a for a in arrays if array_shape(mech, a) == ()):
+        hint = did_you_mean(unknown, ("q", "f_ext", "points", *PARAMETERS, *PER_DOF))
+        raise ArgumentError(f"kernel of {mech.name!r}: no array is called {unknown!r}; {hint}")
+    make = partial(robot_program, mech, name, arrays, dict(static))
+    key = digest(pickle.dumps(mech), name, repr(arrays), repr(static))
+    title = f"{name} of {mech.name!r}"
+    return Kernel(make, title, arrays, dtype, threads, key=key, strict=True)

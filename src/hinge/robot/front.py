@@ -21,8 +21,7 @@ from ..runtime.check import check_choice
 from ..runtime.kernel import Kernel
 from ..specialize.arrays import array_shape, meaning
 from ..specialize.programs import explain
-from .answers import Answer, answer_of
-from .kernels import robot_kernel
+from .answers import Answer, answer_of, robot_kernel
 from .method import Numbers, compiled
 from .settings import settled
 
