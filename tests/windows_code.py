@@ -19,12 +19,10 @@ from hinge.emit.llvm.door import door_text
 from hinge.emit.llvm.held import held_text
 from hinge.emit.llvm.module import module_text
 from hinge.graph.program import trace
-from hinge.runtime import door, engine, kernel, loader
+from hinge.runtime import engine, kernel, loader, rollout
 from hinge.runtime.symbols import symbols
 from hinge.runtime.target import host
 
-# where a bridge leads to
-_BEYOND: dict[int, int] = {}
 TRIPLE = "x86_64-pc-windows-msvc-elf"
 # more arguments than any function of ours has that Python calls
 _MOST = 10
@@ -41,8 +39,8 @@ def declarations() -> list[str]:
     program = trace(lambda x: (np.sin(x), hinge.atan2(x[0], x[1])), [(2,)])
     flavor = host().flavor("double")
     text = "\n".join([module_text(program, flavor), door_text(), held_text(flavor, python=True)])
-    lines = re.findall(r"^(?:declare .* @hinge_.*|@hinge_.* = external .*)$", text, re.MULTILINE)
-    return list(dict.fromkeys(lines))
+    found = re.findall(r"^(?:declare .* @hinge_.*|@hinge_.* = external .*)$", text, re.MULTILINE)
+    return list(dict.fromkeys(found))
 
 
 def run_code_for_windows() -> None:
@@ -52,12 +50,12 @@ def run_code_for_windows() -> None:
     for name, address in _outward().items():
         llvm.add_symbol(name, address)
     engine.load = lambda code, given: None
-    address_of = engine._Linked.address
-    engine._Linked.address = lambda self, name: _inward(address_of(self, name))
     engine._triple = lambda: TRIPLE
-    # doors are compiled code that calls other compiled code
-    entry = kernel.Kernel.entry
-    kernel.Kernel.entry = lambda *given: _without_bridge(entry(*given))
+    # Python's ways in; what takes nothing can be called as it is
+    define, batch, loop = engine._definition, kernel._RUN, rollout._RUN
+    engine._definition = lambda title, address, doc: define(title, _inward(address), doc)
+    kernel._RUN = lambda address: batch(_inward(address))
+    rollout._RUN = lambda address: loop(_inward(address))
 
 
 def _outward() -> dict[str, int]:
@@ -80,21 +78,13 @@ def _outward() -> dict[str, int]:
 @cache
 def _inward(address: int) -> int:
     """Where to call code for Windows from here: whole numbers and pointers in, one out."""
-    if not address:
-        return 0
     given = ", ".join(f"i64 %a{i}" for i in range(_MOST))
     target = f"inttoptr (i64 {address} to ptr)"
     text = f"""define i64 @go({given}) nounwind {{
   %r = call win64cc i64 {target}({given})
   ret i64 %r
 }}"""
-    bridge = _linked_here(text, {}).address("go")
-    _BEYOND[bridge] = address
-    return bridge
-
-
-def _without_bridge(entry: door.Entry) -> door.Entry:
-    return entry._replace(address=_BEYOND[entry.address])
+    return _linked_here(text, {}).address("go")
 
 
 @cache

@@ -14,6 +14,8 @@ import pytest
 import hinge
 from fresh_process import run_python
 from hinge import Kernel, zoo
+from hinge.emit.llvm.door import door_text
+from hinge.emit.llvm.held import held_text
 from hinge.emit.llvm.module import module_text
 from hinge.emit.llvm.team import team_text
 from hinge.graph.program import trace
@@ -110,7 +112,9 @@ def objects(system):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     triple, target = SYSTEMS[system]
-    texts = [team_text()] if triple.startswith(platform.machine()) else []
+    texts = [door_text(), held_text(target.flavor("double"), python=True)]
+    if triple.startswith(platform.machine()):
+        texts.append(team_text())
     for scalar in ("double", "float"):
         flavor = target._replace(features="+fma").flavor(scalar)
         texts += [module_text(program, flavor, True) for program in programs()]
@@ -180,6 +184,11 @@ def _text(code, at):
 
 
 # pieces
+
+
+def test_the_quick_tests_are_there():
+    lines = (TESTS.parent / ".ci/quick_tests").read_text().splitlines()
+    assert all((TESTS.parent / line).exists() for line in lines if not line.startswith("#"))
 
 
 @pytest.mark.skipif(not engine.fast_calls_work(), reason="there is no short way here")
