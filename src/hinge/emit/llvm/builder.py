@@ -158,6 +158,10 @@ class Function:
         """Put it at an address."""
         self.do(f"store {value}, {where}{more and ', ' + more}")
 
+    def field(self, kind: str, base: Value, offset: int) -> Value:
+        """What lies so many bytes from a base."""
+        return self.load(kind, self.at(base, offset))
+
     def entry(self, kind: str, table: Value, index: Operand) -> Value:
         """An entry of a table."""
         return self.load(kind, self.at(table, index, kind))
@@ -245,6 +249,12 @@ class Function:
         """Leave a loop if it is true."""
         on = self.fresh()
         self.branch(truth, loop.done, on)
+        self.label(on)
+
+    def stay(self, loop: Loop, truth: Value) -> None:
+        """Leave a loop if it is not true."""
+        on = self.fresh()
+        self.branch(truth, on, loop.done)
         self.label(on)
 
     @contextmanager

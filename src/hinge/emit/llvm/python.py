@@ -22,7 +22,7 @@ def item(code: Function, whole: Value, i: Operand) -> Value:
 
 def data(code: Function, array: Value) -> Value:
     """Where the numbers of an array are."""
-    return code.load("ptr", code.at(array, _DATA))
+    return code.field("ptr", array, _DATA)
 
 
 def helpers(f: Flavor) -> str:
