@@ -71,10 +71,10 @@ class Door:
         parameters: Sequence[Parameter],
         otherwise: Callable[..., Any],
     ) -> None:
-        from ..emit.llvm.door import ANSWER, HEAD, MOST_ANSWERS, ROOM
+        from ..emit.llvm.door import ANSWER, MOST_ANSWERS, NAMES, ROOM
 
         self.parameters = list(parameters)
-        self._first, self._answer, self._room = HEAD + 2 * len(parameters), ANSWER, ROOM
+        self._first, self._answer, self._room = NAMES + 2 * len(parameters), ANSWER, ROOM
         self._most = MOST_ANSWERS if len(parameters) <= ROOM else 0
         self._table = np.zeros(self._first + ANSWER * MOST_ANSWERS, dtype=np.int64)
         # what the table has addresses of
@@ -82,10 +82,10 @@ class Door:
         self._answers: list[Any] = []
         self._turn = 0
         out = self._names.index("out") if "out" in self._names else -1
-        self._table[:HEAD] = (len(parameters), out, 0, -1, self._first)
-        self._table[HEAD : HEAD + len(parameters)] = [id(n) for n in self._names]
+        self._table[:NAMES] = (len(parameters), out, 0, -1, self._first)
+        self._table[NAMES : NAMES + len(parameters)] = [id(n) for n in self._names]
         defaults = [0 if p.required else id(p.default) for p in parameters]
-        self._table[HEAD + len(parameters) : self._first] = defaults
+        self._table[NAMES + len(parameters) : self._first] = defaults
         own = _Self((otherwise, self._table, owner, self))
         self.call = _code().method("door", name, own, _document(name, doc, parameters))
 

@@ -21,7 +21,7 @@ from .builder import Function, Value, i64
 from .flavor import Flavor
 from .math import sincos
 
-__all__ = ["SPARE", "Body", "all_bodies", "bodies", "constants", "parameters", "put_constants"]
+__all__ = ["SPARE", "Body", "all_bodies", "bodies", "parameters", "put_constants"]
 
 # registers for what a single operation needs besides
 SPARE = 2
@@ -78,15 +78,6 @@ def put_constants(
     for i in range(layout.varying, layout.size):
         value = f.value(layout.values[i].value)
         code.put(value if plus is None else code.op("fadd", value, plus), out, i)
-
-
-def constants(layout: Layout, f: Flavor, name: str) -> list[str]:
-    """Lines that store the values which are constants, for code that is not yet a `Function`."""
-    lines = []
-    for i in range(layout.varying, layout.size):
-        lines.append(f"  %{name}{i} = getelementptr {f.type}, ptr %out, i64 {i}")
-        lines.append(f"  store {f.value(layout.values[i].value)}, ptr %{name}{i}")
-    return lines
 
 
 class Body(ABC):

@@ -17,7 +17,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, final
 
-__all__ = ["HEAD", "STREAMED", "UNLIKELY", "Case", "Function", "Loop", "Value", "i64", "truth_of"]
+__all__ = ["HEAD", "NULL", "STREAMED", "UNLIKELY", "Case", "Function", "Loop", "Value"]
+__all__ += ["Operand", "i64", "truth_of"]
 
 # what every module begins with: attributes of functions, and what is said of instructions
 HEAD = """declare i64 @llvm.smin.i64(i64, i64)
@@ -39,6 +40,7 @@ class Value(NamedTuple):
         return f"{self.type} {self.name}"
 
 
+NULL = Value("ptr", "null")
 # a whole number has the type of what it meets
 Operand = Value | int
 
@@ -55,6 +57,11 @@ def truth_of(kind: str) -> str:
 
 def _name(x: Operand) -> str:
     return x.name if isinstance(x, Value) else str(x)
+
+
+def _call(function: str | Value, given: Sequence[Value], result: str) -> str:
+    what = function.name if isinstance(function, Value) else f"@{function}"
+    return f"call {result} {what}({', '.join(map(str, given))})"
 
 
 @final
@@ -151,6 +158,10 @@ class Function:
         """Put it at an address."""
         self.do(f"store {value}, {where}{more and ', ' + more}")
 
+    def field(self, kind: str, base: Value, offset: int) -> Value:
+        """What lies so many bytes from a base."""
+        return self.load(kind, self.at(base, offset))
+
     def entry(self, kind: str, table: Value, index: Operand) -> Value:
         """An entry of a table."""
         return self.load(kind, self.at(table, index, kind))
@@ -161,12 +172,15 @@ class Function:
 
     def call(self, function: str | Value, *given: Value, result: str = "void") -> Value:
         """Call a function by its name, or at an address."""
-        what = function.name if isinstance(function, Value) else f"@{function}"
-        text = f"call {result} {what}({', '.join(map(str, given))})"
+        text = _call(function, given, result)
         if result != "void":
             return self.let(result, text)
         self.do(text)
         return Value("void", "")
+
+    def hand_on(self, function: str | Value, *given: Value, result: str) -> Function:
+        """Return what a function returns, which may need nothing of this one's stack."""
+        return self.ret(self.let(result, f"tail {_call(function, given, result)}"))
 
     def least(self, a: Value, b: Value) -> Value:
         """The smaller of two whole numbers."""
@@ -186,9 +200,10 @@ class Function:
         self._block, self._open = name, True
 
     def jump(self, label: str) -> None:
-        """Go on in another block, unless this one returned."""
+        """Go on in another block, unless this one ended before."""
         if self._open:
             self.do(f"br label %{label}")
+        self._open = False
 
     def branch(self, truth: Value, yes: str, no: str, more: str = "") -> None:
         """Go on in one block or another."""
@@ -223,10 +238,23 @@ class Function:
             yield (counted := Loop(more, loop.done, i))
             loop.next = [self.op("add", i, step), *counted.next]
 
+    @contextmanager
+    def once(self) -> Iterator[Loop]:
+        """A loop of a single round, from which one can come early to what follows."""
+        yield (loop := Loop((), self.fresh(), i64(0)))
+        self.jump(loop.done)
+        self.label(loop.done)
+
     def leave(self, loop: Loop, truth: Value) -> None:
         """Leave a loop if it is true."""
         on = self.fresh()
         self.branch(truth, loop.done, on)
+        self.label(on)
+
+    def stay(self, loop: Loop, truth: Value) -> None:
+        """Leave a loop if it is not true."""
+        on = self.fresh()
+        self.branch(truth, on, loop.done)
         self.label(on)
 
     @contextmanager

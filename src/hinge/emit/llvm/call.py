@@ -1,4 +1,4 @@
-"""A function that Python can call, line by line: what it is given, and what it returns.
+"""A function that Python can call, step by step: what it is given, and what it returns.
 
 It is a METH_FASTCALL | METH_KEYWORDS function that looks into the ndarray structs.  `need` leaves
 it for whoever knows more; nothing has been changed by then, and no reference taken.
@@ -7,235 +7,200 @@ it for whoever knows more; nothing has been changed by then, and no reference ta
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import final
 
 from ...graph.program import Program
+from .builder import NULL, Function, Loop, Operand, Value, i64
+from .python import TUPLE, data, item
 
 __all__ = ["Call"]
 
 # offsets in PyArrayObject on 64-bit builds with a global lock: after the 16 bytes of the object
-_TYPE, _DATA, _ND, _DIMENSIONS, _DESCR, _FLAGS = 8, 16, 24, 32, 56, 64
+_TYPE, _ND, _DIMENSIONS, _DESCR, _FLAGS = 8, 24, 32, 56, 64
 _READABLE, _WRITEABLE = 0x101, 0x501
 # bytes, number among the types of NumPy, descriptor
 _KINDS = {"double": (8, 12, "@hinge_descr_f64"), "float": (4, 11, "@hinge_descr_f32")}
+_NDARRAY, _LIST, _OUT = (Value("ptr", f"@hinge_{name}") for name in ("ndarray", "list", "out"))
 
 
+@final
 class Call:
     """The function as far as it is the same for one sample and for many.
 
-    lead: before the shape of a sample, nothing or the number of samples.
+    other: what is left for whoever knows more; batched: arrays have a leading dimension, `samples`;
+    made: room for the addresses of the results.
     """
 
-    def __init__(self, program: Program, scalar: str, lead: Sequence[str] = ()) -> None:
-        self.program, self.lead = program, lead
-        self.word, self.number, self.descr = _KINDS[scalar]
-        self.lines: list[str] = []
-        self.fresh = 0
+    def __init__(
+        self, code: Function, other: Loop, program: Program, scalar: str, batched: bool
+    ) -> None:
+        self.code, self.other, self.program, self.batched = code, other, program, batched
+        self.word, self.number, descr = _KINDS[scalar]
+        self.descr, self.samples = Value("ptr", descr), i64(1)
+        dimensions = max([len(shape) for shape in program.outputs] + [0])
+        self.shape = code.room(f"[{dimensions + 1} x i64]")
+        self.made = code.room(f"[{max(len(program.outputs), 1)} x ptr]")
 
-    def function(self, name: str, room: Sequence[str], otherwise: str) -> str:
-        """The whole text; room: on the stack; otherwise: what makes `%other` where `need` left."""
-        dimensions = max([len(shape) for shape in self.program.outputs] + [0])
-        lines = [
-            f"define ptr @{name}(ptr %self, ptr %args, i64 %nargs, ptr %names) #1 {{",
-            "entry:",
-            *room,
-            f"  %shape = alloca [{dimensions + 1} x i64]",
-            f"  %results = alloca [{max(len(self.program.outputs), 1)} x ptr]",
-            *self.lines,
-            "otherwise:",
-            otherwise,
-            "  ret ptr %other",
-            "}\n",
-        ]
-        return "\n".join(lines)
-
-    # writing
-
-    def put(self, text: str) -> None:
-        """One more line."""
-        self.lines.append(f"  {text}")
-
-    def let(self, text: str) -> str:
-        """A value, and its name."""
-        self.fresh += 1
-        self.put(f"%f{self.fresh} = {text}")
-        return f"%f{self.fresh}"
-
-    def label(self, name: str) -> None:
-        """What follows can be jumped to."""
-        self.lines.append(f"{name}:")
-
-    def branch(self, truth: str, yes: str, no: str) -> None:
-        """Go on at one label or the other."""
-        self.put(f"br i1 {truth}, label %{yes}, label %{no}")
-
-    def need(self, truth: str) -> None:
+    def need(self, truth: Value) -> None:
         """Go on if it is true, else leave."""
-        self.fresh += 1
-        self.branch(truth, f"go{self.fresh}", "otherwise")
-        self.label(f"go{self.fresh}")
+        self.code.stay(self.other, truth)
 
-    def need_equal(self, kind: str, a: str, b: str | int) -> None:
+    def need_equal(self, a: Value, b: Operand) -> None:
         """Go on if they are the same, else leave."""
-        self.need(self.let(f"icmp eq {kind} {a}, {b}"))
+        self.need(self.code.compare("icmp eq", a, b))
 
-    def at(self, kind: str, base: str, offset: int) -> str:
-        """What lies so many bytes from a base."""
-        where = self.let(f"getelementptr i8, ptr {base}, i64 {offset}")
-        return self.let(f"load {kind}, ptr {where}")
-
-    def set(self, kind: str, value: str | int, base: str, index: int) -> None:
-        """Entry of a table."""
-        where = self.let(f"getelementptr {kind}, ptr {base}, i64 {index}")
-        self.put(f"store {kind} {value}, ptr {where}")
-
-    def own(self, item: int) -> str:
+    def own(self, i: int) -> Value:
         """An item of self."""
-        return self.let(f"call ptr @hinge_item(ptr %self, i64 {item})")
+        return item(self.code, self.code.parameters[0], i)
+
+    def own_number(self, i: int) -> Value:
+        """An item of self that is a whole number."""
+        return self.code.call("hinge_number", self.own(i), result="i64")
 
     # what is given
 
-    def given(self) -> None:
-        """The right number of arguments, and nothing by name but out."""
-        self.need_equal("i64", "%nargs", len(self.program.inputs))
-        self.branch(self.let("icmp eq ptr %names, null"), "start", "named")
-        self.label("named")
-        self.need_equal("i64", self.let("call i64 @hinge_size(ptr %names)"), 1)
-        self.need_equal("ptr", self.let("call ptr @hinge_item(ptr %names, i64 0)"), "@hinge_out")
-        self.put("br label %start")
-        self.label("start")
+    def arguments(self) -> list[Value]:
+        """Where the numbers of the arguments are, if they are what is expected.
 
-    def argument(self, i: int) -> str:
-        """Argument i if it is what is expected, and where its numbers are."""
-        array, shape = self.at("ptr", "%args", 8 * i), self.program.inputs[i]
+        That is the right number of arrays, all with as many samples as the first, and nothing by
+        name but out.
+        """
+        code = self.code
+        _, args, nargs, names = code.parameters
+        self.need_equal(nargs, len(self.program.inputs))
+        with code.when(code.compare("icmp ne", names, NULL)):
+            self.need_equal(code.call("hinge_size", names, result="i64"), 1)
+            self.need_equal(item(code, names, 0), _OUT)
+        return [self.argument(args, i) for i in range(len(self.program.inputs))]
+
+    def argument(self, args: Value, i: int) -> Value:
+        """Where the numbers of argument i are, if it is what is expected."""
+        array, shape = self.code.entry("ptr", args, i), self.program.inputs[i]
         self.array(array, _READABLE, len(shape))
-        if i == 0:
-            # as many samples as the first has
-            for n in self.lead:
-                self.put(f"{n} = load i64, ptr {self.at('ptr', array, _DIMENSIONS)}")
+        if self.batched and i == 0:
+            self.samples = self.code.field("i64", self.code.field("ptr", array, _DIMENSIONS), 0)
         self.dimensions(array, shape)
-        self.put(f"%in{i} = getelementptr i8, ptr {self.data(array)}, i64 0")
-        return f"%in{i}"
+        return data(self.code, array)
 
-    def array(self, array: str, flags: int, dimensions: int) -> None:
+    def array(self, array: Value, flags: int, dimensions: int) -> None:
         """An ndarray of the right kind."""
-        self.need_equal("ptr", self.at("ptr", array, _TYPE), "@hinge_ndarray")
-        self.need_equal("ptr", self.at("ptr", array, _DESCR), self.descr)
-        have = self.let(f"and i32 {self.at('i32', array, _FLAGS)}, {flags}")
-        self.need_equal("i32", have, flags)
-        self.need_equal("i32", self.at("i32", array, _ND), len(self.lead) + dimensions)
+        self.need_equal(self.code.field("ptr", array, _TYPE), _NDARRAY)
+        self.need_equal(self.code.field("ptr", array, _DESCR), self.descr)
+        have = self.code.op("and", self.code.field("i32", array, _FLAGS), flags)
+        self.need_equal(have, flags)
+        self.need_equal(self.code.field("i32", array, _ND), self.batched + dimensions)
 
-    def dimensions(self, array: str, shape: tuple[int, ...]) -> None:
+    def whole(self, shape: Sequence[int]) -> list[Value]:
+        """The shape of all samples from that of one."""
+        return [self.samples] * self.batched + [i64(size) for size in shape]
+
+    def dimensions(self, array: Value, shape: Sequence[int]) -> None:
         """It has the shape of a sample, or of all."""
-        own = self.at("ptr", array, _DIMENSIONS)
-        for k, size in enumerate([*self.lead, *shape]):
-            self.need_equal("i64", self.at("i64", own, 8 * k), size)
-
-    def data(self, array: str) -> str:
-        """Where the numbers of an array are."""
-        return self.at("ptr", array, _DATA)
+        own = self.code.field("ptr", array, _DIMENSIONS)
+        for k, size in enumerate(self.whole(shape)):
+            self.need_equal(self.code.entry("i64", own, k), size)
 
     # results
 
-    def results(self) -> list[str]:
-        """The arrays of the results: those of out, or new ones."""
-        self.branch(self.let("icmp eq ptr %names, null"), "new", "taken")
-        self.label("taken")
-        made = self.out()
-        for array, shape in zip(made, self.program.outputs, strict=True):
+    def results(self, unread: Sequence[Value] = ()) -> list[Value]:
+        """The arrays of the results: those of out, or new ones.
+
+        unread: where the arguments are if they are still to be read.
+        """
+        code = self.code
+        with code.once() as ready:
+            with code.when(code.compare("icmp ne", code.parameters[3], NULL)):
+                self.taken(unread)
+                code.jump(ready.done)
+            if self.batched:
+                self.remembered(ready)
+            self.new()
+        return [code.entry("ptr", self.made, i) for i in range(len(self.program.outputs))]
+
+    def taken(self, unread: Sequence[Value]) -> None:
+        """Those of out, if they are what is expected."""
+        arrays = self.out()
+        for array, shape in zip(arrays, self.program.outputs, strict=True):
             self.array(array, _WRITEABLE, len(shape))
             self.dimensions(array, shape)
-        self.apart(made)
-        for i, array in enumerate(made):
-            self.put(f"call void @hinge_retain(ptr {array})")
-            self.set("ptr", array, "%results", i)
-        self.put("br label %ready")
-        self.label("new")
-        if self.lead:
-            self.remembered()
-        self.new()
-        self.put("br label %ready")
-        self.label("ready")
-        return [self.at("ptr", "%results", 8 * i) for i in range(len(made))]
+        self.apart(arrays, unread)
+        self.retained(arrays)
 
-    def out(self) -> list[str]:
+    def out(self) -> list[Value]:
         """What `out` names: one array, or as many in a tuple or list as there are results."""
-        given = self.at("ptr", "%args", 8 * len(self.program.inputs))
+        code, count = self.code, len(self.program.outputs)
+        given = code.entry("ptr", code.parameters[1], len(self.program.inputs))
         if self.program.form is None:
             return [given]
-        kind, form = self.at("ptr", given, _TYPE), self.own(1)
-        listed = self.let(f"icmp eq ptr {kind}, @hinge_list")
-        known = [self.let(f"icmp eq ptr {kind}, {t}") for t in ("@hinge_tuple", form)]
-        self.need(self.let(f"or i1 {listed}, {self.let(f'or i1 {known[0]}, {known[1]}')}"))
-        size = self.let(f"select i1 {listed}, ptr @hinge_list_size, ptr @hinge_size")
-        item = self.let(f"select i1 {listed}, ptr @hinge_list_item, ptr @hinge_item")
-        count = len(self.program.outputs)
-        self.need_equal("i64", self.let(f"call i64 {size}(ptr {given})"), count)
-        return [self.let(f"call ptr {item}(ptr {given}, i64 {i})") for i in range(count)]
+        kind, known = code.field("ptr", given, _TYPE), (_LIST, TUPLE, self.own(1))
+        listed, plain, named = (code.compare("icmp eq", kind, t) for t in known)
+        self.need(code.op("or", listed, code.op("or", plain, named)))
+        size, get = (
+            code.let("ptr", f"select {listed}, ptr @hinge_list_{name}, ptr @hinge_{name}")
+            for name in ("size", "item")
+        )
+        self.need_equal(code.call(size, given, result="i64"), count)
+        return [code.call(get, given, i64(i), result="ptr") for i in range(count)]
 
-    def apart(self, made: list[str]) -> None:
+    def apart(self, arrays: Sequence[Value], unread: Sequence[Value]) -> None:
         """No result shares memory with another one, nor with an argument that is still to be read:
 
         of a batch, a later sample could be overwritten; one sample is read before any is written.
         """
-        inputs = [f"%in{i}" for i in range(len(self.program.inputs))] if self.lead else []
-        sizes = self.program.input_sizes[: len(inputs)]
-        taken = [(data, self.end(data, size)) for data, size in zip(inputs, sizes, strict=True)]
-        for array, size in zip(made, self.program.output_sizes, strict=True):
-            data = self.data(array)
-            stop = self.end(data, size)
-            for begin, end in taken:
-                before = self.let(f"icmp ule ptr {end}, {data}")
-                after = self.let(f"icmp ule ptr {stop}, {begin}")
-                self.need(self.let(f"or i1 {before}, {after}"))
-            taken.append((data, stop))
+        code, sizes = self.code, self.program.input_sizes
+        taken = [(x, self.end(x, size)) for x, size in zip(unread, sizes, strict=False)]
+        for array, size in zip(arrays, self.program.output_sizes, strict=True):
+            begin = data(code, array)
+            end = self.end(begin, size)
+            for other_begin, other_end in taken:
+                before = code.compare("icmp ule", other_end, begin)
+                after = code.compare("icmp ule", end, other_begin)
+                self.need(code.op("or", before, after))
+            taken.append((begin, end))
 
-    def end(self, data: str, size: int) -> str:
+    def end(self, begin: Value, size: int) -> Value:
         """Where an array with so many numbers per sample ends."""
-        total = self.let(f"mul i64 {self.lead[0] if self.lead else 1}, {self.word * size}")
-        return self.let(f"getelementptr i8, ptr {data}, i64 {total}")
+        return self.code.at(begin, self.bytes(size))
 
-    def remembered(self) -> None:
+    def bytes(self, size: int) -> Value:
+        """How many bytes so many numbers per sample are."""
+        return self.code.op("mul", self.samples, self.word * size)
+
+    def retained(self, arrays: Sequence[Value]) -> None:
+        """Arrays of others become results."""
+        for i, array in enumerate(arrays):
+            self.code.call("hinge_retain", array)
+            self.code.put(array, self.made, i)
+
+    def remembered(self, ready: Loop) -> None:
         """Results of more bytes than item 7 of `self` says: from item 6, which knows of some."""
-        size = self.let(f"mul i64 {self.lead[0]}, {self.word * sum(self.program.output_sizes)}")
-        limit = self.let(f"call i64 @hinge_number(ptr {self.own(7)})")
-        self.branch(self.let(f"icmp sgt i64 {size}, {limit}"), "large", "small")
-        self.label("large")
-        number = self.let(f"call ptr @hinge_from_number(i64 {self.lead[0]})")
-        self.put(f"store ptr {number}, ptr %results")
-        asked = f"ptr {self.own(6)}, ptr %results, i64 1, ptr null"
-        arrays = self.let(f"call ptr @hinge_vectorcall({asked})")
-        self.put(f"call void @hinge_release(ptr {number})")
-        self.branch(self.let(f"icmp eq ptr {arrays}, null"), "none", "some")
-        self.label("none")
-        self.put("ret ptr null")
-        self.label("some")
-        for i in range(len(self.program.outputs)):
-            array = self.let(f"call ptr @hinge_item(ptr {arrays}, i64 {i})")
-            self.put(f"call void @hinge_retain(ptr {array})")
-            self.set("ptr", array, "%results", i)
-        self.put(f"call void @hinge_release(ptr {arrays})")
-        self.put("br label %ready")
-        self.label("small")
+        code, size = self.code, self.bytes(sum(self.program.output_sizes))
+        with code.when(code.compare("icmp sgt", size, self.own_number(7))):
+            number = code.call("hinge_from_number", self.samples, result="ptr")
+            code.store(number, self.made)
+            asked = self.own(6), self.made, i64(1), NULL
+            arrays = code.call("hinge_vectorcall", *asked, result="ptr")
+            code.call("hinge_release", number)
+            self.fail_without(arrays)
+            self.retained([item(code, arrays, i) for i in range(len(self.program.outputs))])
+            code.call("hinge_release", arrays)
+            code.jump(ready.done)
 
     def new(self) -> None:
         """New arrays; if one cannot be made, those before it are let go, and its error is told."""
-        made = []
-        if self.lead and len(self.program.outputs) > 1:
+        code, arrays = self.code, []
+        if self.batched and len(self.program.outputs) > 1:
             self.keep_pages()
         for i, sizes in enumerate(self.program.outputs):
-            shape = [*self.lead, *sizes]
+            shape = self.whole(sizes)
             for k, size in enumerate(shape):
-                self.set("i64", size, "%shape", k)
-            call = f"ptr @hinge_ndarray, i32 {len(shape)}, ptr %shape, i32 {self.number}"
-            rest = "ptr null, ptr null, i32 0, i32 0, ptr null"
-            array = self.let(f"call ptr @hinge_new_array({call}, {rest})")
-            self.branch(self.let(f"icmp eq ptr {array}, null"), f"fail{i}", f"made{i}")
-            self.label(f"fail{i}")
-            self.let_go(made)
-            self.put("ret ptr null")
-            self.label(f"made{i}")
-            self.set("ptr", array, "%results", i)
-            made.append(array)
+                code.put(size, self.shape, k)
+            dimensions, number, none = (Value("i32", str(k)) for k in (len(shape), self.number, 0))
+            given = _NDARRAY, dimensions, self.shape, number, NULL, NULL, none, none, NULL
+            array = code.call("hinge_new_array", *given, result="ptr")
+            self.fail_without(array, arrays)
+            code.put(array, self.made, i)
+            arrays.append(array)
 
     def keep_pages(self) -> None:
         """Take and free one block as large as all results together.
@@ -244,19 +209,22 @@ class Call:
         page and zeroed, once more lies free than twice the largest block freed before: several
         large results, freed together, would pay for their pages at every call.
         """
-        size = self.let(f"mul i64 {self.lead[0]}, {self.word * sum(self.program.output_sizes)}")
-        block = self.let(f"call ptr @hinge_allocate(i64 {size})")
-        self.put(f"call void @hinge_free(ptr {block})")
+        size = self.bytes(sum(self.program.output_sizes))
+        self.code.call("hinge_free", self.code.call("hinge_allocate", size, result="ptr"))
 
-    def let_go(self, made: list[str]) -> None:
-        """Give references back."""
-        for array in made:
-            self.put(f"call void @hinge_release(ptr {array})")
+    def fail_without(self, x: Value, arrays: Sequence[Value] = (), error: str = "") -> None:
+        """If there is no x, let arrays go and return an error; error: who sets it, if it is not."""
+        with self.code.when(self.code.compare("icmp eq", x, NULL)):
+            for array in arrays:
+                self.code.call("hinge_release", array)
+            if error:
+                self.code.call(error, result="ptr")
+            self.code.ret(NULL)
 
-    def package(self, made: list[str]) -> None:
+    def package(self, arrays: Sequence[Value]) -> None:
         """Return one array as it is, several as a tuple of the type that `self` names."""
         if self.program.form is None:
-            self.put(f"ret ptr {made[0]}")
+            self.code.ret(arrays[0])
             return
-        whole = f"call ptr @together(ptr %results, i64 {len(made)}, ptr {self.own(1)})"
-        self.put(f"ret ptr {self.let(whole)}")
+        given = self.made, i64(len(arrays)), self.own(1)
+        self.code.ret(self.code.call("together", *given, result="ptr"))

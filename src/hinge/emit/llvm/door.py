@@ -18,11 +18,15 @@ the first answer.  out: the parameter of that name, or −1.
 
 from __future__ import annotations
 
-__all__ = ["ANSWER", "HEAD", "MOST_ANSWERS", "ROOM", "door_text"]
+from .builder import HEAD, NULL, Function, Loop, Value, i64
+from .python import CALL, data, item
 
-# parameters of a method, answers of a door, words before the names, words of an answer
-ROOM, MOST_ANSWERS, HEAD = 24, 8, 5
+__all__ = ["ANSWER", "MOST_ANSWERS", "NAMES", "ROOM", "door_text"]
+
+# parameters of a method, answers of a door, where the names begin, words of an answer
+ROOM, MOST_ANSWERS, NAMES = 24, 8, 5
 ANSWER = 3 + 2 * ROOM
+_NONE, _OUT_NAMES = Value("ptr", "@hinge_none"), Value("ptr", "@hinge_out_names")
 
 _DECLARATIONS = """
 @hinge_none = external global i8
@@ -30,251 +34,105 @@ _DECLARATIONS = """
 declare i64 @hinge_size(ptr)
 declare ptr @hinge_item(ptr, i64)
 declare ptr @hinge_vectorcall(ptr, ptr, i64, ptr)
-attributes #0 = { nounwind }
 """
 
 
 def door_text() -> str:
-    """The module: `door`, and the loops it is made of."""
-    return "\n".join([_DECLARATIONS, _word(), _placed(), _named(), _filled(), _fits(), _door()])
+    """The module, which is `door`."""
+    code = Function("door", "ptr", *CALL, linkage="")
+    own, *given = code.parameters
+    slots, handed = code.room(f"[{ROOM} x ptr]"), code.room(f"[{ROOM + 1} x ptr]")
+    with code.once() as unknown:
+        table = data(code, item(code, own, 1))
+        first = code.at(table, code.entry("i64", table, 4), "i64")
+        _direct(code, table, first)
+        _sort(code, table, slots, unknown)
+        answer = _answer(code, table, first, slots, unknown)
+        _hand_on(code, table, answer, slots, handed)
+    code.hand_on("hinge_vectorcall", item(code, own, 0), *given, result="ptr")
+    return "\n".join([HEAD, _DECLARATIONS, code.text()])
 
 
-def _word() -> str:
-    return """define internal i64 @word(ptr %table, i64 %i) alwaysinline #0 {
-  %p = getelementptr i64, ptr %table, i64 %i
-  %w = load i64, ptr %p
-  ret i64 %w
-}
-"""
+def _direct(code: Function, table: Value, first: Value) -> None:
+    """If the arguments are those of the first answer, there is no need to look at them."""
+    _, args, nargs, names = code.parameters
+    plain = code.compare("icmp eq", code.entry("i64", table, 3), nargs)
+    straight = code.op("and", plain, code.compare("icmp eq", names, NULL))
+    with code.when(straight):
+        function, own = (code.entry("ptr", first, k) for k in range(2))
+        code.hand_on(function, own, args, nargs, NULL, result="ptr")
 
 
-def _loop(count: str, body: str) -> str:
-    """`body` for i below the count; it ends by going on to `next`."""
-    return f"""  br label %head
-head:
-  %i = phi i64 [ 0, %entry ], [ %in, %next ]
-  %more = icmp slt i64 %i, {count}
-  br i1 %more, label %body, label %done
-body:
-{body}
-next:
-  %in = add i64 %i, 1
-  br label %head"""
+def _sort(code: Function, table: Value, slots: Value, unknown: Loop) -> None:
+    """Into the order of the parameters: by place, then by name, then defaults."""
+    _, args, nargs, names = code.parameters
+    count = code.entry("i64", table, 0)
+    code.leave(unknown, code.compare("icmp sgt", nargs, count))
+    with code.count(0, nargs) as place:
+        code.put(code.entry("ptr", args, place.i), slots, place.i)
+    with code.count(nargs, count) as place:
+        code.put(NULL, slots, place.i)
+    with code.when(code.compare("icmp ne", names, NULL)):
+        named = code.at(args, nargs, "ptr")
+        with code.count(0, code.call("hinge_size", names, result="i64")) as key:
+            slot = _slot(code, table, item(code, names, key.i), slots, unknown)
+            code.store(code.entry("ptr", named, key.i), slot)
+    defaults = code.at(code.at(table, NAMES, "i64"), count, "i64")
+    with code.count(0, count) as place:
+        slot = code.at(slots, place.i, "ptr")
+        with code.when(code.compare("icmp eq", code.load("ptr", slot), NULL)):
+            default = code.entry("ptr", defaults, place.i)
+            code.leave(unknown, code.compare("icmp eq", default, NULL))
+            code.store(default, slot)
 
 
-def _placed() -> str:
-    """Arguments by place, and nothing in the other slots."""
-    body = """  %here = icmp slt i64 %i, %given
-  br i1 %here, label %take, label %leave
-take:
-  %pa = getelementptr ptr, ptr %args, i64 %i
-  %a = load ptr, ptr %pa
-  br label %put
-leave:
-  br label %put
-put:
-  %x = phi ptr [ %a, %take ], [ null, %leave ]
-  %ps = getelementptr ptr, ptr %slots, i64 %i
-  store ptr %x, ptr %ps
-  br label %next"""
-    return f"""define internal void @placed(ptr %args, i64 %given, ptr %slots, i64 %count) #0 {{
-entry:
-{_loop("%count", body)}
-done:
-  ret void
-}}
-"""
+def _slot(code: Function, table: Value, name: Value, slots: Value, unknown: Loop) -> Value:
+    """The slot of the parameter of a name: there has to be one, not taken yet."""
+    names, count = code.at(table, NAMES, "i64"), code.entry("i64", table, 0)
+    with code.loop(i64(0)) as look:
+        (i,) = look.carried
+        code.leave(unknown, code.compare("icmp eq", i, count))
+        code.leave(look, code.compare("icmp eq", code.entry("ptr", names, i), name))
+        look.next = [code.op("add", i, 1)]
+    slot = code.at(slots, i, "ptr")
+    code.leave(unknown, code.compare("icmp ne", code.load("ptr", slot), NULL))
+    return slot
 
 
-def _named() -> str:
-    """One argument by name; whether there is such a parameter, not taken yet."""
-    body = f"""  %at = add i64 %i, {HEAD}
-  %known = call i64 @word(ptr %table, i64 %at)
-  %same = icmp eq i64 %known, %key
-  br i1 %same, label %found, label %next"""
-    return f"""define internal i1 @named(ptr %table, i64 %key, ptr %x, ptr %slots, i64 %count) #0 {{
-entry:
-{_loop("%count", body)}
-found:
-  %ps = getelementptr ptr, ptr %slots, i64 %i
-  %old = load ptr, ptr %ps
-  %free = icmp eq ptr %old, null
-  store ptr %x, ptr %ps
-  ret i1 %free
-done:
-  ret i1 false
-}}
-"""
+def _answer(code: Function, table: Value, first: Value, slots: Value, unknown: Loop) -> Value:
+    """The first answer that fits."""
+    count, out, answers = (code.entry("i64", table, k) for k in range(3))
+    with code.loop(i64(0), first) as look:
+        k, answer = look.carried
+        code.leave(unknown, code.compare("icmp eq", k, answers))
+        all_wanted = code.at(answer, 3 + ROOM, "i64")
+        with code.once() as misfit:
+            with code.count(0, count) as place:
+                wanted = code.entry("ptr", all_wanted, place.i)
+                x = code.entry("ptr", slots, place.i)
+                other = code.compare("icmp ne", x, wanted)
+                certain = code.compare("icmp ne", wanted, NULL)
+                none = code.compare("icmp eq", x, _NONE)
+                bad = code.op("and", other, code.op("or", certain, none))
+                counts = code.compare("icmp ne", place.i, out)
+                code.leave(misfit, code.op("and", bad, counts))
+            code.jump(look.done)
+        look.next = [code.op("add", k, 1), code.at(answer, ANSWER, "i64")]
+    return answer
 
 
-def _filled() -> str:
-    """Defaults where nothing is given; whether everything is there then."""
-    body = f"""  %ps = getelementptr ptr, ptr %slots, i64 %i
-  %old = load ptr, ptr %ps
-  %set = icmp ne ptr %old, null
-  br i1 %set, label %next, label %default
-default:
-  %names = add i64 %count, {HEAD}
-  %at = add i64 %names, %i
-  %w = call i64 @word(ptr %table, i64 %at)
-  %x = inttoptr i64 %w to ptr
-  store ptr %x, ptr %ps
-  %none = icmp eq i64 %w, 0
-  br i1 %none, label %missing, label %next"""
-    return f"""define internal i1 @filled(ptr %table, ptr %slots, i64 %count) #0 {{
-entry:
-{_loop("%count", body)}
-missing:
-  ret i1 false
-done:
-  ret i1 true
-}}
-"""
-
-
-def _fits() -> str:
-    """Whether the slots are what an answer wants."""
-    body = f"""  %pw = getelementptr i64, ptr %answer, i64 %i
-  %pww = getelementptr i64, ptr %pw, i64 {3 + ROOM}
-  %wanted = load i64, ptr %pww
-  %ps = getelementptr ptr, ptr %slots, i64 %i
-  %x = load ptr, ptr %ps
-  %n = ptrtoint ptr %x to i64
-  %same = icmp eq i64 %n, %wanted
-  %any = icmp eq i64 %wanted, 0
-  %some = icmp ne ptr %x, @hinge_none
-  %array = and i1 %any, %some
-  %good = or i1 %same, %array
-  %out = icmp eq i64 %i, %out_slot
-  %fine = or i1 %good, %out
-  br i1 %fine, label %next, label %bad"""
-    return f"""define internal i1 @fits(ptr %answer, ptr %slots, i64 %count, i64 %out_slot) #0 {{
-entry:
-{_loop("%count", body)}
-bad:
-  ret i1 false
-done:
-  ret i1 true
-}}
-"""
-
-
-def _door() -> str:
-    """The door itself."""
-    return f"""define ptr @door(ptr %self, ptr %args, i64 %nargs, ptr %names) #0 {{
-entry:
-  %slots = alloca [{ROOM} x ptr]
-  %handed = alloca [{ROOM + 1} x ptr]
-  %array = call ptr @hinge_item(ptr %self, i64 1)
-  %pt = getelementptr i8, ptr %array, i64 16
-  %table = load ptr, ptr %pt
-  %first_at = call i64 @word(ptr %table, i64 4)
-{_DIRECT}
-{_SORT}
-{_LOOK}
-{_HAND_ON}
-otherwise:
-  %python = call ptr @hinge_item(ptr %self, i64 0)
-  %other = call ptr @hinge_vectorcall(ptr %python, ptr %args, i64 %nargs, ptr %names)
-  ret ptr %other
-}}
-"""
-
-
-# the arguments are those of the first answer: no need to look at them
-_DIRECT = """  %direct = call i64 @word(ptr %table, i64 3)
-  %plain = icmp eq i64 %direct, %nargs
-  %unnamed = icmp eq ptr %names, null
-  %straight = and i1 %plain, %unnamed
-  br i1 %straight, label %on, label %sort
-on:
-  %pf = getelementptr i64, ptr %table, i64 %first_at
-  %f = load ptr, ptr %pf
-  %po = getelementptr ptr, ptr %pf, i64 1
-  %o = load ptr, ptr %po
-  %r0 = tail call ptr %f(ptr %o, ptr %args, i64 %nargs, ptr null)
-  ret ptr %r0"""
-
-# into the order of the parameters, by place, then by name, then defaults
-_SORT = """sort:
-  %count = call i64 @word(ptr %table, i64 0)
-  %out_slot = call i64 @word(ptr %table, i64 1)
-  %answers = call i64 @word(ptr %table, i64 2)
-  %too_many = icmp sgt i64 %nargs, %count
-  br i1 %too_many, label %otherwise, label %place
-place:
-  call void @placed(ptr %args, i64 %nargs, ptr %slots, i64 %count)
-  br i1 %unnamed, label %fill, label %keys
-keys:
-  %nk = call i64 @hinge_size(ptr %names)
-  br label %key_head
-key_head:
-  %j = phi i64 [ 0, %keys ], [ %jn, %key_put ]
-  %key_more = icmp slt i64 %j, %nk
-  br i1 %key_more, label %key, label %fill
-key:
-  %name = call ptr @hinge_item(ptr %names, i64 %j)
-  %key_n = ptrtoint ptr %name to i64
-  %ia = add i64 %nargs, %j
-  %pa = getelementptr ptr, ptr %args, i64 %ia
-  %a = load ptr, ptr %pa
-  %jn = add i64 %j, 1
-  %put = call i1 @named(ptr %table, i64 %key_n, ptr %a, ptr %slots, i64 %count)
-  br i1 %put, label %key_put, label %otherwise
-key_put:
-  br label %key_head
-fill:
-  %complete = call i1 @filled(ptr %table, ptr %slots, i64 %count)
-  br i1 %complete, label %look, label %otherwise"""
-
-# the first answer that fits
-_LOOK = f"""look:
-  %v = phi i64 [ 0, %fill ], [ %vn, %no ]
-  %at = phi i64 [ %first_at, %fill ], [ %atn, %no ]
-  %known = icmp slt i64 %v, %answers
-  br i1 %known, label %try, label %otherwise
-try:
-  %answer = getelementptr i64, ptr %table, i64 %at
-  %fit = call i1 @fits(ptr %answer, ptr %slots, i64 %count, i64 %out_slot)
-  br i1 %fit, label %yes, label %no
-no:
-  %vn = add i64 %v, 1
-  %atn = add i64 %at, {ANSWER}
-  br label %look"""
-
-# its arrays in their order, and out by name if it is given
-_HAND_ON = """yes:
-  %n = call i64 @word(ptr %answer, i64 2)
-  br label %hand_head
-hand_head:
-  %k = phi i64 [ 0, %yes ], [ %kn, %hand ]
-  %hand_more = icmp slt i64 %k, %n
-  br i1 %hand_more, label %hand, label %handed_on
-hand:
-  %kk = add i64 %k, 3
-  %slot = call i64 @word(ptr %answer, i64 %kk)
-  %ps = getelementptr ptr, ptr %slots, i64 %slot
-  %x = load ptr, ptr %ps
-  %ph = getelementptr ptr, ptr %handed, i64 %k
-  store ptr %x, ptr %ph
-  %kn = add i64 %k, 1
-  br label %hand_head
-handed_on:
-  %function = load ptr, ptr %answer
-  %powner = getelementptr ptr, ptr %answer, i64 1
-  %owner = load ptr, ptr %powner
-  %takes_out = icmp sge i64 %out_slot, 0
-  br i1 %takes_out, label %look_out, label %call
-look_out:
-  %pso = getelementptr ptr, ptr %slots, i64 %out_slot
-  %xo = load ptr, ptr %pso
-  %no_out = icmp eq ptr %xo, @hinge_none
-  br i1 %no_out, label %call, label %with_out
-with_out:
-  %pho = getelementptr ptr, ptr %handed, i64 %n
-  store ptr %xo, ptr %pho
-  br label %call
-call:
-  %keys_on = phi ptr [ null, %handed_on ], [ null, %look_out ], [ @hinge_out_names, %with_out ]
-  %r = call ptr %function(ptr %owner, ptr %handed, i64 %n, ptr %keys_on)
-  ret ptr %r"""
+def _hand_on(code: Function, table: Value, answer: Value, slots: Value, handed: Value) -> None:
+    """Call its function with its arrays in their order, and out by name if it is given."""
+    function, own = (code.entry("ptr", answer, k) for k in range(2))
+    n, places = code.entry("i64", answer, 2), code.at(answer, 3, "i64")
+    with code.count(0, n) as array:
+        slot = code.entry("i64", places, array.i)
+        code.put(code.entry("ptr", slots, slot), handed, array.i)
+    out = code.entry("i64", table, 1)
+    with code.when(code.compare("icmp sge", out, 0)) as takes_out:
+        given = code.entry("ptr", slots, out)
+        code.put(given, handed, n)
+        no_out = code.compare("icmp eq", given, _NONE)
+        chosen = code.select(no_out, NULL, _OUT_NAMES)
+    names = code.merged(takes_out, chosen, NULL)
+    code.ret(code.call(function, own, handed, n, names, result="ptr"))

@@ -12,105 +12,110 @@ with how many samples `many` begins; what makes large results for so many, and f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..layout import Layout
-from .body import Flavor, constants
+from .batch import indexed
+from .body import put_constants
+from .builder import NULL, Function, Value, i64
 from .call import Call
-from .python import helpers
-from .tiles import finite
+from .flavor import Flavor
+from .python import CALL, data, helpers, item
 
 __all__ = ["batch_call", "single_call"]
 
 
 def single_call(layout: Layout, f: Flavor, wide: Flavor, slots: int, strict: bool) -> str:
     """The text of `one`; strict: numbers that are not finite are the slow way's business."""
-    call = Call(layout.program, f.scalar)
-    call.given()
-    arguments = [f"ptr {call.argument(i)}" for i in range(len(layout.program.inputs))]
-    call.lines += constants(layout, f, "const")
-    call.put(f"call void @all_{f.name}({', '.join([*arguments, 'ptr %out', 'ptr %ws'])})")
-    if strict:
-        more, truth = finite(layout, wide)
-        call.lines += more
-        call.need(truth)
-    # only now, so that a failure leaves them alone
-    made, entry = call.results(), 0
-    for array, size in zip(made, layout.program.output_sizes, strict=True):
-        values = f"ptr %out, ptr getelementptr (i32, ptr @index, i64 {entry})"
-        call.put(f"call void @spread_{f.name}({values}, ptr {call.data(array)}, i64 {size})")
-        entry += size
-    call.package(made)
-    room = [
-        f"  %ws = alloca [{max(slots, 1)} x {f.type}], align 64",
-        f"  %out = alloca [{max(layout.size, 1)} x {f.type}], align 64",
-    ]
-    on = "  %other = tail call ptr @many(ptr %self, ptr %args, i64 %nargs, ptr %names)"
-    return call.function("one", room, on)
+    program, code, entry = layout.program, Function("one", "ptr", *CALL, linkage=""), 0
+    ws, out = (code.room(f"[{max(n, 1)} x {f.type}]", "align 64") for n in (slots, layout.size))
+    with code.once() as other:
+        call = Call(code, other, program, f.scalar, batched=False)
+        inputs = call.arguments()
+        put_constants(code, layout, f, out)
+        code.call(f"all_{f.name}", *inputs, out, ws)
+        if strict:
+            code.leave(other, _spoilt(code, layout, wide, [*inputs, out]))
+        # only now, so that a failure leaves them alone
+        arrays = call.results()
+        for array, size in zip(arrays, program.output_sizes, strict=True):
+            code.call(f"spread_{f.name}", out, indexed(entry), data(code, array), i64(size))
+            entry += size
+        call.package(arrays)
+    return code.hand_on("many", *code.parameters, result="ptr").text()
+
+
+def _spoilt(code: Function, layout: Layout, f: Flavor, arrays: Sequence[Value]) -> Value:
+    """Whether any number x of one sample's arguments and values is not finite.
+
+    The bits of all x − x are gathered, so many lanes at a time: they are 0 if x is finite.
+    """
+    bits = f.pattern(0)
+    for x, size in zip(arrays, [*layout.program.input_sizes, layout.varying], strict=True):
+        bits = code.call(f"gather_row_{f.name}", x, i64(size), bits, result=f.bits)
+    return code.call(f"spoilt_{f.name}", bits, result="i1")
 
 
 def batch_call(layout: Layout, f: Flavor, wide: Flavor) -> str:
     """The text of `many`, and of what both need besides."""
-    program = layout.program
-    call = Call(program, f.scalar, lead=["%n"])
-    if program.inputs:
-        call.given()
-        for i in range(len(program.inputs)):
-            call.set("ptr", call.argument(i), "%arrays", i)
-        _helpers(call)
-        made = call.results()
-        for i, size in enumerate(program.input_sizes + program.output_sizes):
-            call.set("i64", call.word * size, "%strides", i)
-        call.set("i64", "%n", "%strides", len(program.inputs) + len(made))
-        for i, array in enumerate(made, len(program.inputs)):
-            call.set("ptr", call.data(array), "%arrays", i)
-        _run(call, made, wide.lanes)
-        call.package(made)
-    else:
-        call.put("br label %otherwise")
-    arrays = len(program.inputs) + len(program.outputs)
-    room = [f"  %arrays = alloca [{arrays} x ptr]", f"  %strides = alloca [{arrays + 1} x i64]"]
-    on = """  %python = call ptr @hinge_item(ptr %self, i64 0)
-  %other = call ptr @hinge_vectorcall(ptr %python, ptr %args, i64 %nargs, ptr %names)"""
-    return helpers(f) + call.function("many", room, on)
+    code = Function("many", "ptr", *CALL, linkage="")
+    own, *given = code.parameters
+    if layout.program.inputs:
+        with code.once() as other:
+            _batch(Call(code, other, layout.program, f.scalar, batched=True), wide.lanes)
+    code.hand_on("hinge_vectorcall", item(code, own, 0), *given, result="ptr")
+    return helpers(f) + code.text()
 
 
-def _helpers(call: Call) -> None:
-    """How many helpers to ask for; if any, there has to be a team."""
-    worth, most = (call.let(f"call i64 @hinge_number(ptr {call.own(i)})") for i in (2, 3))
-    wanted = call.let(f"sdiv i64 %n, {worth}")
-    call.put(f"%helpers = call i64 @llvm.smin.i64(i64 {wanted}, i64 {most})")
-    least = call.let(f"call i64 @hinge_number(ptr {call.own(5)})")
-    call.need(call.let(f"icmp sge i64 %n, {least}"))
-    call.put(f"%team = load ptr, ptr {call.data(call.own(4))}")
-    call.put("%alone = icmp eq i64 %helpers, 0")
-    there = call.let("icmp ne ptr %team, null")
-    call.need(call.let(f"or i1 %alone, {there}"))
+def _batch(call: Call, lanes: int) -> None:
+    """Arrays in, `run` with helpers if they are worth it, arrays out."""
+    code, program = call.code, call.program
+    sizes = program.input_sizes + program.output_sizes
+    arrays, strides = code.room(f"[{len(sizes)} x ptr]"), code.room(f"[{len(sizes) + 1} x i64]")
+    inputs = call.arguments()
+    wanted, team = _helpers(call)
+    made = call.results(inputs)
+    for i, x in enumerate([*inputs, *(data(code, array) for array in made)]):
+        code.put(x, arrays, i)
+    for i, stride in enumerate([*(i64(call.word * size) for size in sizes), call.samples]):
+        code.put(stride, strides, i)
+    _run(call, made, (arrays, strides), (wanted, team), lanes)
+    call.package(made)
 
 
-def _run(call: Call, made: list[str], lanes: int) -> None:
+def _helpers(call: Call) -> tuple[Value, Value]:
+    """How many helpers to ask for, and the team they belong to: if any, there has to be one."""
+    code = call.code
+    worth, most = call.own_number(2), call.own_number(3)
+    wanted = code.least(code.op("sdiv", call.samples, worth), most)
+    call.need(code.compare("icmp sge", call.samples, call.own_number(5)))
+    team = code.load("ptr", data(code, call.own(4)))
+    alone, there = code.compare("icmp eq", wanted, 0), code.compare("icmp ne", team, NULL)
+    call.need(code.op("or", alone, there))
+    return wanted, team
+
+
+def _run(
+    call: Call,
+    made: Sequence[Value],
+    batch: tuple[Value, Value],
+    helpers: tuple[Value, Value],
+    lanes: int,
+) -> None:
     """`run` on all samples, the interpreter's lock let go, with room to work in for everybody."""
-    call.put("%bytes = call i64 @workspace()")
-    areas = call.let(f"mul i64 %bytes, {call.let('add i64 %helpers, 1')}")
-    call.put(f"%room = add i64 {areas}, 64")
-    call.put("%scratch = call ptr @hinge_allocate(i64 %room)")
-    call.branch(call.let("icmp eq ptr %scratch, null"), "no_room", "run")
-    call.label("no_room")
-    call.let_go(made)
-    call.put("%raised = call ptr @hinge_no_memory()")
-    call.put("ret ptr null")
-    call.label("run")
-    number = call.let("ptrtoint ptr %scratch to i64")
-    up = call.let(f"and i64 {call.let(f'sub i64 0, {number}')}, 63")
-    aligned = call.let(f"getelementptr i8, ptr %scratch, i64 {up}")
-    call.put("%thread = call ptr @hinge_unlock()")
-    call.branch("%alone", "run_alone", "run_shared")
-    call.label("run_alone")
-    call.put(f"call void @run(ptr %arrays, ptr %strides, i64 0, i64 %n, ptr {aligned})")
-    call.put("br label %ran")
-    call.label("run_shared")
-    batch = "ptr %team, ptr @run, ptr %arrays, ptr %strides, i64 %n"
-    rest = f"ptr {aligned}, i64 %bytes, i64 %helpers, i64 {lanes}"
-    call.put(f"call void {call.let('load ptr, ptr %team')}({batch}, {rest})")
-    call.put("br label %ran")
-    call.label("ran")
-    call.put("call void @hinge_lock(ptr %thread)")
-    call.put("call void @hinge_free(ptr %scratch)")
+    code, n, (wanted, team) = call.code, call.samples, helpers
+    size = code.call("workspace", result="i64")
+    areas = code.op("mul", size, code.op("add", wanted, 1))
+    room = code.call("hinge_allocate", code.op("add", areas, 64), result="ptr")
+    call.fail_without(room, made, "hinge_no_memory")
+    number = code.cast("ptrtoint", room, "i64")
+    scratch = code.at(room, code.op("and", code.op("sub", i64(0), number), 63))
+    thread = code.call("hinge_unlock", result="ptr")
+    with code.once() as ran:
+        with code.when(code.compare("icmp eq", wanted, 0)):
+            code.call("run", *batch, i64(0), n, scratch)
+            code.jump(ran.done)
+        share, run = code.load("ptr", team), Value("ptr", "@run")
+        code.call(share, team, run, *batch, n, scratch, size, wanted, i64(lanes))
+    code.call("hinge_lock", thread)
+    code.call("hinge_free", room)

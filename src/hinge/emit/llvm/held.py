@@ -19,6 +19,7 @@ from math import factorial
 
 from .builder import HEAD, Function, Value, i64
 from .flavor import Flavor
+from .python import CALL, data
 
 __all__ = ["BUFFERS", "LINE", "ROWS", "held_text"]
 
@@ -44,17 +45,6 @@ def held_text(f: Flavor, python: bool) -> str:
     return "\n".join([*parts, _call()] if python else parts)
 
 
-def _number(x: float, f: Flavor) -> Value:
-    return Value(f.type, f.const(x))
-
-
-def _spread(fn: Function, x: Value, f: Flavor) -> Value:
-    """A vector of one number."""
-    first = fn.let(f.type, f"insertelement {f.type} poison, {x}, i64 0")
-    zeros = f"<{f.lanes} x i32> zeroinitializer"
-    return fn.let(f.type, f"shufflevector {first}, {f.type} poison, {zeros}")
-
-
 def _plus_product(fn: Function, total: Value, a: Value, b: Value) -> Value:
     return fn.op("fadd contract", total, fn.op("fmul contract", a, b))
 
@@ -64,7 +54,7 @@ def _product(f: Flavor) -> str:
     shape = ("i64 rows", "i64 inner", "i64 vectors")
     fn = Function("product", "void", "ptr C", "ptr F", "ptr T", "ptr G", "double w", *shape)
     C, F, T, G, w, rows, inner, vectors = fn.parameters
-    weight, width = _spread(fn, w, f), fn.op("mul", vectors, f.lanes)
+    weight, width = f.spread(fn, w), fn.op("mul", vectors, f.lanes)
     with fn.count(0, rows, ROWS) as i:
         starts = [fn.op("mul", fn.op("add", i.i, r), vectors) for r in range(ROWS)]
         scalars = [fn.op("mul", fn.op("add", i.i, r), width) for r in range(ROWS)]
@@ -75,7 +65,7 @@ def _product(f: Flavor) -> str:
                 b = fn.entry(f.type, T, fn.op("add", fn.op("mul", k.i, vectors), v.i))
                 a = [fn.entry("double", F, fn.op("add", s, k.i)) for s in scalars]
                 pairs = zip(k.carried, a, strict=True)
-                k.next = [_plus_product(fn, t, _spread(fn, x, f), b) for t, x in pairs]
+                k.next = [_plus_product(fn, t, f.spread(fn, x), b) for t, x in pairs]
             for p, total in zip(places, k.carried, strict=True):
                 fn.put(total, C, p)
     return fn.ret().text()
@@ -87,9 +77,9 @@ def _combined(f: Flavor) -> str:
     fn = Function("combined", "void", *names)
     Q, *powers, at, size = fn.parameters
     table = Value("ptr", "@coefficients")
-    c = [_spread(fn, fn.entry("double", table, fn.op("add", at, j)), f) for j in range(_BLOCK)]
+    c = [f.spread(fn, fn.entry("double", table, fn.op("add", at, j))) for j in range(_BLOCK)]
     with fn.count(0, size) as i:
-        total = _number(0.0, f)
+        total = f.value(0.0)
         for weight, Z in zip(c, powers, strict=True):
             total = _plus_product(fn, total, weight, fn.entry(f.type, Z, i.i))
         fn.put(total, Q, i.i)
@@ -102,7 +92,7 @@ def _scaled(f: Flavor) -> str:
     """Z = s Z."""
     fn = Function("scaled", "void", "ptr Z", "double s", "i64 size")
     Z, s, size = fn.parameters
-    factor = _spread(fn, s, f)
+    factor = f.spread(fn, s)
     with fn.count(0, size) as i:
         fn.put(fn.op("fmul", factor, fn.entry(f.type, Z, i.i)), Z, i.i)
     return fn.ret().text()
@@ -179,7 +169,7 @@ def _exponential(f: Flavor) -> str:
         left, scale, count = halving.carried
         large = fn.compare("fcmp ogt", left, double(_THETA))
         some = fn.compare("icmp slt", count, _MOST_HALVINGS)
-        fn.leave(halving, fn.op("xor", fn.let("i1", f"and {large}, {some.name}"), 1))
+        fn.stay(halving, fn.op("and", large, some))
         halves = [fn.op("fmul", x, double(0.5)) for x in (left, scale)]
         halving.next = [*halves, fn.op("add", count, 1)]
     sound = fn.compare("fcmp ole", halving.carried[0], double(_THETA))
@@ -250,7 +240,7 @@ def _fill(
     n, rows, vectors, drifts = sizes
     width = fn.op("mul", vectors, f.lanes)
     with fn.count(0, fn.op("mul", rows, vectors)) as i:
-        fn.put(_number(0.0, f), Z, i.i)
+        fn.put(f.value(0.0), Z, i.i)
     lower = fn.op("mul", n, width)
     for k, M in enumerate(blocks[:3]):
         corner = fn.op("add", lower, fn.op("mul", n, k))
@@ -263,11 +253,10 @@ def _fill(
 
 def _call() -> str:
     """`held` as Python calls it, with arrays whose numbers are where they should be."""
-    given = ("ptr self", "ptr args", "i64 nargs", "ptr names")
-    fn = Function("held_call", "ptr", *given, linkage="")
+    fn = Function("held_call", "ptr", *CALL, linkage="")
     args = fn.parameters[1]
-    data = [fn.load("ptr", fn.at(fn.entry("ptr", args, k), 16)) for k in range(9)]
+    places = [data(fn, fn.entry("ptr", args, k)) for k in range(9)]
     thread = fn.call("hinge_unlock", result="ptr")
-    bad = fn.call("held", *data, result="i64")
+    bad = fn.call("held", *places, result="i64")
     fn.call("hinge_lock", thread)
     return fn.ret(fn.call("hinge_from_number", bad, result="ptr")).text()

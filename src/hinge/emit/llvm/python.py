@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from .body import Flavor
+from .builder import NULL, Function, Operand, Value, i64
+from .flavor import Flavor
 
-__all__ = ["helpers"]
+__all__ = ["CALL", "TUPLE", "data", "helpers", "item"]
+
+# what Python gives: its own object, arguments by place and then by name, how many by place, names
+CALL = ("ptr self", "ptr args", "i64 nargs", "ptr names")
+TUPLE = Value("ptr", "@hinge_tuple")
+# where an ndarray has the address of its numbers
+_DATA = 16
+
+
+def item(code: Function, whole: Value, i: Operand) -> Value:
+    """An item of a tuple."""
+    index = i if isinstance(i, Value) else i64(i)
+    return code.call("hinge_item", whole, index, result="ptr")
+
+
+def data(code: Function, array: Value) -> Value:
+    """Where the numbers of an array are."""
+    return code.field("ptr", array, _DATA)
 
 
 def helpers(f: Flavor) -> str:
     """The declarations, `spread` from values to entries, `together` from arrays to a tuple."""
-    return _DECLARATIONS + _TOGETHER + _spread(f)
+    return _DECLARATIONS + _together() + _spread(f)
 
 
 _DECLARATIONS = """
@@ -39,73 +57,37 @@ declare ptr @hinge_unlock()
 declare void @hinge_lock(ptr)
 """
 
-# a plain tuple, or that tuple as the one argument of tuple.__new__ for a type derived from it
-_TOGETHER = """
-define internal ptr @together(ptr %arrays, i64 %n, ptr %form) #1 {
-entry:
-  %plain = call ptr @hinge_new_tuple(i64 %n)
-  %none = icmp eq ptr %plain, null
-  br label %head
-head:
-  %j = phi i64 [ 0, %entry ], [ %jn, %next ]
-  %end = icmp eq i64 %j, %n
-  br i1 %end, label %filled, label %more
-more:
-  %p = getelementptr ptr, ptr %arrays, i64 %j
-  %array = load ptr, ptr %p
-  br i1 %none, label %drop, label %keep
-drop:
-  call void @hinge_release(ptr %array)
-  br label %next
-keep:
-  %set = call i32 @hinge_set_item(ptr %plain, i64 %j, ptr %array)
-  br label %next
-next:
-  %jn = add i64 %j, 1
-  br label %head
-filled:
-  %same = icmp eq ptr %form, @hinge_tuple
-  %done = or i1 %none, %same
-  br i1 %done, label %as_it_is, label %named
-as_it_is:
-  ret ptr %plain
-named:
-  %args = call ptr @hinge_new_tuple(i64 1)
-  %no_args = icmp eq ptr %args, null
-  br i1 %no_args, label %lost, label %make
-lost:
-  call void @hinge_release(ptr %plain)
-  ret ptr null
-make:
-  %first = call i32 @hinge_set_item(ptr %args, i64 0, ptr %plain)
-  %whole = call ptr @hinge_tuple_subtype(ptr %form, ptr %args, ptr null)
-  call void @hinge_release(ptr %args)
-  ret ptr %whole
-}
-"""
+
+def _together() -> str:
+    """A plain tuple, or that as the one argument of tuple.__new__ for a type derived from it."""
+    code = Function("together", "ptr", "ptr arrays", "i64 n", "ptr form")
+    arrays, n, form = code.parameters
+    plain = code.call("hinge_new_tuple", n, result="ptr")
+    with code.when(code.compare("icmp eq", plain, NULL)):
+        with code.count(0, n) as loop:
+            code.call("hinge_release", code.entry("ptr", arrays, loop.i))
+        code.ret(NULL)
+    with code.count(0, n) as loop:
+        array = code.entry("ptr", arrays, loop.i)
+        code.call("hinge_set_item", plain, loop.i, array, result="i32")
+    with code.when(code.compare("icmp eq", form, TUPLE)):
+        code.ret(plain)
+    args = code.call("hinge_new_tuple", i64(1), result="ptr")
+    with code.when(code.compare("icmp eq", args, NULL)):
+        code.call("hinge_release", plain)
+        code.ret(NULL)
+    code.call("hinge_set_item", args, i64(0), plain, result="i32")
+    whole = code.call("hinge_tuple_subtype", form, args, NULL, result="ptr")
+    code.call("hinge_release", args)
+    return code.ret(whole).text()
 
 
 def _spread(f: Flavor) -> str:
     """A loop that copies values to the entries that the index names."""
-    return f"""
-define internal void @spread_{f.name}(ptr %out, ptr %index, ptr %data, i64 %n) #1 {{
-entry:
-  br label %head
-head:
-  %j = phi i64 [ 0, %entry ], [ %jn, %more ]
-  %end = icmp eq i64 %j, %n
-  br i1 %end, label %done, label %more
-more:
-  %ip = getelementptr i32, ptr %index, i64 %j
-  %i = load i32, ptr %ip
-  %w = zext i32 %i to i64
-  %p = getelementptr {f.type}, ptr %out, i64 %w
-  %v = load {f.type}, ptr %p
-  %q = getelementptr {f.type}, ptr %data, i64 %j
-  store {f.type} %v, ptr %q
-  %jn = add i64 %j, 1
-  br label %head
-done:
-  ret void
-}}
-"""
+    given = "ptr out", "ptr index", "ptr data", "i64 n"
+    code = Function(f"spread_{f.name}", "void", *given)
+    out, index, numbers, n = code.parameters
+    with code.count(0, n) as loop:
+        value = code.cast("zext", code.entry("i32", index, loop.i), "i64")
+        code.put(code.entry(f.type, out, value), numbers, loop.i)
+    return code.ret().text()

@@ -62,11 +62,6 @@ def team_text() -> str:
 # what threads race for: always whole words, and in which order others see it
 
 
-def _word(code: Function, base: Value, offset: int, kind: str = "i64") -> Value:
-    """A word that nobody changes while it is read."""
-    return code.load(kind, code.at(base, offset))
-
-
 def _seen(code: Function, where: Value, order: str) -> Value:
     """A word as it is now."""
     return code.let("i64", f"load atomic i64, {where} {order}, align 8")
@@ -105,7 +100,7 @@ def _rest(pause: str) -> str:
         code.do(pause)
     turn = code.op("and", i, _POLITE - 1)
     with code.when(code.compare("icmp eq", turn, 0)):
-        code.call(_word(code, team, _YIELD, "ptr"), result="i32")
+        code.call(code.field("ptr", team, _YIELD), result="i32")
     return code.ret().text()
 
 
@@ -122,8 +117,8 @@ def _close() -> str:
     before = _changed(code, "or", gate, i64(_WAITING), "acq_rel")
     still = code.op("and", before, _COUNT)
     with code.when(code.compare("icmp ne", still, 0)):
-        lock = _word(code, team, LOCK, "ptr")
-        code.call(_word(code, team, _TAKE, "ptr"), lock, Value("i32", "1"), result="i32")
+        lock = code.field("ptr", team, LOCK)
+        code.call(code.field("ptr", team, _TAKE), lock, Value("i32", "1"), result="i32")
     return code.ret().text()
 
 
@@ -131,13 +126,13 @@ def _wake() -> str:
     """Wake those of the first so many helpers that sleep."""
     code = Function("wake", "void", "ptr team", "i64 count")
     team, count = code.parameters
-    free, first = _word(code, team, _FREE, "ptr"), code.at(team, HELPER)
+    free, first = code.field("ptr", team, _FREE), code.at(team, HELPER)
     with code.count(0, count) as loop:
         own = code.at(first, code.op("mul", loop.i, LINE))
         with code.when(code.compare("icmp ne", _seen(code, own, "seq_cst"), 0)):
             before = _changed(code, "xchg", own, i64(0), "seq_cst")
             with code.when(code.compare("icmp ne", before, 0)):
-                code.call(free, _word(code, own, _OWN_LOCK, "ptr"))
+                code.call(free, code.field("ptr", own, _OWN_LOCK))
     return code.ret().text()
 
 
@@ -148,8 +143,8 @@ def _parts() -> str:
     """Part after part of the open job, then shut it."""
     code = Function("parts", "void", "ptr team", "ptr scratch")
     team, scratch = code.parameters
-    run, *batch = (_word(code, team, at, "ptr") for at in (_RUN, _ARRAYS, _STRIDES))
-    samples, step = _word(code, team, _SAMPLES), _word(code, team, _STEP)
+    run, *batch = (code.field("ptr", team, at) for at in (_RUN, _ARRAYS, _STRIDES))
+    samples, step = code.field("i64", team, _SAMPLES), code.field("i64", team, _STEP)
     following = code.at(team, NEXT)
     with code.loop() as loop:
         begin = _changed(code, "add", following, step, "monotonic")
@@ -171,7 +166,7 @@ def _share() -> str:
     with code.when(code.compare("icmp eq", mine, 0)):
         code.call(run, arrays, strides, i64(0), n, scratch)
         code.ret()
-    helpers = code.least(wanted, _word(code, team, _SIZE))
+    helpers = code.least(wanted, code.field("i64", team, _SIZE))
     # ⌈n / (threads · parts · grain)⌉ grains
     threads = code.op("add", helpers, 1)
     grains = code.op("mul", code.op("mul", threads, _PARTS), grain)
@@ -201,12 +196,12 @@ def _join() -> str:
     with code.when(code.compare("icmp eq", in_time, 0)):
         code.ret()
     number = code.op("and", code.op("lshr", seen, 16), _COUNT)
-    area = code.op("mul", number, _word(code, team, _BYTES))
-    code.call("parts", team, code.at(_word(code, team, _SCRATCH, "ptr"), area))
+    area = code.op("mul", number, code.field("i64", team, _BYTES))
+    code.call("parts", team, code.at(code.field("ptr", team, _SCRATCH), area))
     before = _changed(code, "sub", gate, i64(1), "acq_rel")
     last = code.op("and", before, _WAITING + _COUNT)
     with code.when(code.compare("icmp eq", last, _WAITING + 1)):
-        code.call(_word(code, team, _FREE, "ptr"), _word(code, team, LOCK, "ptr"))
+        code.call(code.field("ptr", team, _FREE), code.field("ptr", team, LOCK))
     return code.ret().text()
 
 
@@ -218,13 +213,13 @@ def _sleep() -> str:
     """
     code = Function("sleep", "void", "ptr own")
     (own,) = code.parameters
-    team = _word(code, own, _TEAM, "ptr")
+    team = code.field("ptr", own, _TEAM)
     _set(code, i64(1), own, "seq_cst")
     with code.when(_has_place(code, _seen(code, code.at(team, GATE), "seq_cst"))):
         before = _changed(code, "xchg", own, i64(0), "seq_cst")
         with code.when(code.compare("icmp eq", before, 1)):
             code.ret()
-    take, lock = _word(code, team, _TAKE, "ptr"), _word(code, own, _OWN_LOCK, "ptr")
+    take, lock = code.field("ptr", team, _TAKE), code.field("ptr", own, _OWN_LOCK)
     code.call(take, lock, Value("i32", "1"), result="i32")
     return code.ret().text()
 
@@ -233,7 +228,7 @@ def _help() -> str:
     """What a helper does all its life: look, work, look again, and sleep after many looks."""
     code = Function("help", "void", "ptr own", linkage="")
     (own,) = code.parameters
-    team = _word(code, own, _TEAM, "ptr")
+    team = code.field("ptr", own, _TEAM)
     gate = code.at(team, GATE)
     with code.loop():
         with code.loop(i64(0)) as look:

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from functools import lru_cache
 
-from ..layout import Layout
 from .builder import Function, Loop, Value, i64
 from .flavor import Flavor
 
-__all__ = ["finite", "pack", "row_sums", "sums", "tiles", "unpack"]
+__all__ = ["pack", "row_sums", "sums", "tiles", "unpack"]
 
 # the parameters of what moves a tile: rows, the samples of the tile, its vectors, how many of them
 _TILE = ("ptr base", "i64 stride", "i64 b", "i64 end", "ptr noalias tile", "i64 n")
@@ -183,22 +182,6 @@ def _shuffled(code: Function, f: Flavor, a: Value, b: Value, picks: Sequence[int
 
 
 # whether numbers are finite: the bits of x − x are all 0, and only then
-
-
-def finite(layout: Layout, f: Flavor) -> tuple[list[str], str]:
-    """Lines that tell of one sample, its numbers next to each other, whether all are finite.
-
-    They gather the bits of x − x over all arguments and values, so many lanes at a time.
-    """
-    arrays = [(f"in{i}", size) for i, size in enumerate(layout.program.input_sizes)]
-    lines, total = [], f.pattern(0).name
-    for name, size in [*arrays, ("out", layout.varying)]:
-        call = f"call {f.bits} @gather_row_{f.name}(ptr %{name}, i64 {size}, {f.bits} {total})"
-        lines.append(f"  %total_{name} = {call}")
-        total = f"%total_{name}"
-    lines.append(f"  %total = call i1 @spoilt_{f.name}({f.bits} {total})")
-    lines.append("  %finite = xor i1 %total, true")
-    return lines, "%finite"
 
 
 @lru_cache(maxsize=8)
