@@ -19,7 +19,9 @@ from hinge.emit.llvm.door import door_text
 from hinge.emit.llvm.held import held_text
 from hinge.emit.llvm.module import module_text
 from hinge.graph.program import trace
-from hinge.runtime import door, engine, kernel, loader
+from hinge.runtime import engine, loader
+from hinge.runtime.door import Door
+from hinge.runtime.entry import Entry
 from hinge.runtime.symbols import symbols
 from hinge.runtime.target import host
 
@@ -56,8 +58,8 @@ def run_code_for_windows() -> None:
     engine._Linked.address = lambda self, name: _inward(address_of(self, name))
     engine._triple = lambda: TRIPLE
     # doors are compiled code that calls other compiled code
-    entry = kernel.Kernel.entry
-    kernel.Kernel.entry = lambda *given: _without_bridge(entry(*given))
+    learn = Door.learn
+    Door.learn = lambda self, values, entry: learn(self, values, _without_bridge(entry))
 
 
 def _outward() -> dict[str, int]:
@@ -93,7 +95,7 @@ def _inward(address: int) -> int:
     return bridge
 
 
-def _without_bridge(entry: door.Entry) -> door.Entry:
+def _without_bridge(entry: Entry) -> Entry:
     return entry._replace(address=_BEYOND[entry.address])
 
 

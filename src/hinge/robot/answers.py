@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 import numpy as np
 
 from ..runtime.arguments import Argument
-from ..runtime.door import Entry
+from ..runtime.entry import Entry
 from ..runtime.kernel import Kernel
 from ..specialize.routing import Route, route
 from .columns import as_results, by_columns
@@ -124,5 +124,5 @@ class ByParts:
 def _second_order(
     robot: Front, name: str, arrays: tuple[str, ...], static: dict[str, Any]
 ) -> Answer:
-    kernel = second_order_kernel(robot.mechanism, name, arrays, static, robot.dtype, robot.threads)
+    kernel = second_order_kernel(robot.mechanism, name, arrays, static, robot.dtype, robot._backend)
     return ByKernel(kernel, arrays, FORMS[name])

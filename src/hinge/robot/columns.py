@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..runtime.arguments import Argument, broadcast, refuse_infinite
-from ..runtime.kernel import result_arrays
+from ..runtime.arguments import Argument, broadcast, checked_out, refuse_infinite
 from ..specialize.routing import Piece
 
 if TYPE_CHECKING:
@@ -61,7 +60,11 @@ def _symmetric(x: np.ndarray) -> np.ndarray:
 def as_results(robot: Front, where: str, parts: Sequence[np.ndarray], out: Any) -> list[np.ndarray]:
     """The matrices in arrays of their own or in those given."""
     refuse_infinite(where, parts[0].shape[:-2], parts)
-    results = result_arrays(where, [x.shape for x in parts], robot.dtype, out)
+    shapes, dtype = [x.shape for x in parts], robot.dtype
+    if out is None:
+        results = robot._backend.empty(shapes, dtype)
+    else:
+        results = checked_out(where, shapes, dtype, out)
     for result, x in zip(results, parts, strict=True):
         result[...] = x
     return results

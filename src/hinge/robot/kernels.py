@@ -12,6 +12,7 @@ from .. import algorithms
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism, did_you_mean
 from ..model.parameters import PARAMETERS
+from ..runtime.backend import Backend
 from ..runtime.cache import digest
 from ..runtime.kernel import Kernel
 from ..specialize.arrays import PER_DOF, array_shape
@@ -26,7 +27,7 @@ def robot_kernel(
     arrays: tuple[str, ...],
     static: tuple[tuple[str, Any], ...],
     dtype: Any = np.float64,
-    threads: int | None = None,
+    backend: Backend | None = None,
 ) -> Kernel:
     """The named algorithm on a mechanism, compiled; arrays in order, other arguments fixed.
 
@@ -41,4 +42,4 @@ def robot_kernel(
     make = partial(robot_program, mech, name, arrays, dict(static))
     key = digest(pickle.dumps(mech), name, repr(arrays), repr(static))
     title = f"{name} of {mech.name!r}"
-    return Kernel(make, title, arrays, dtype, threads, key=key, strict=True)
+    return Kernel(make, title, arrays, dtype, backend, key, strict=True)
