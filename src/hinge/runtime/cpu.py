@@ -245,7 +245,8 @@ class _Table:
         own = x.shape[int(timed) : x.ndim - len(shape)]
         shared = not state and prod(own) == 1
         if state:
-            x = np.array(np.broadcast_to(x, self.lead + shape), order="C")
+            whole = self.lead + shape
+            x = np.array(x if x.shape == whole else np.broadcast_to(x, whole), order="C")
         elif not shared and own != self.lead:
             time = x.shape[: int(timed)]
             ones = (1,) * (len(self.lead) - len(own))
