@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from hinge.emit.llvm.door import door_text
 from hinge.emit.llvm.held import held_text
 from hinge.emit.llvm.module import module_text
 from hinge.graph.program import trace
-from hinge.runtime import engine, kernel, loader, rollout
+from hinge.runtime import cpu, engine, entry, loader
 from hinge.runtime.symbols import symbols
 from hinge.runtime.target import host
 
@@ -52,10 +53,14 @@ def run_code_for_windows() -> None:
     engine.load = lambda code, given: None
     engine._triple = lambda: TRIPLE
     # Python's ways in; what takes nothing can be called as it is
-    define, batch, loop = engine._definition, kernel._RUN, rollout._RUN
-    engine._definition = lambda title, address, doc: define(title, _inward(address), doc)
-    kernel._RUN = lambda address: batch(_inward(address))
-    rollout._RUN = lambda address: loop(_inward(address))
+    define, load = entry._definition, cpu._Code.__init__
+    entry._definition = lambda title, address, doc: define(title, _inward(address), doc)
+
+    def loaded(self: cpu._Code, *given: Any) -> None:
+        load(self, *given)
+        self._run = type(self._run)(_inward(self.library.address("run")))
+
+    cpu._Code.__init__ = loaded
 
 
 def _outward() -> dict[str, int]:

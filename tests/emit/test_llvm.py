@@ -21,7 +21,8 @@ from hinge.graph.interpret import interpret
 from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import Program, trace
 from hinge.graph.scalar import Graph
-from hinge.runtime import kernel as kernel_module
+from hinge.runtime import cpu
+from hinge.runtime.cpu import Cpu
 from hinge.runtime.kernel import Kernel
 from hinge.runtime.target import Target
 from mechanisms import assert_same_bits
@@ -34,7 +35,7 @@ targets = pytest.mark.parametrize("target", TARGETS)
 
 @lru_cache
 def compiled(program, dtype, target="host", strict=False):
-    return Kernel(program, dtype=dtype, threads=1, target=by_name(target), strict=strict)
+    return Kernel(program, dtype=dtype, backend=Cpu(1, by_name(target)), strict=strict)
 
 
 EVERY = every_operation()
@@ -285,9 +286,9 @@ def test_large_results_go_past_the_caches(dtype, size, monkeypatch):
 
 def test_parts_of_large_results_fit_together(monkeypatch):
     """Large is the whole call: its parts go past the caches however few samples they have."""
-    monkeypatch.setattr(kernel_module, "_WORK_PER_THREAD", 1000)
+    monkeypatch.setattr(cpu, "_WORK_PER_HELPER", 1000)
     program = trace(lambda x, y: np.outer(x, y), [(36,), (36,)])
-    kernel = Kernel(program, threads=2)
+    kernel = Kernel(program, backend=Cpu(threads=2))
     x, y = np.random.default_rng(6).normal(size=(2, 2000, 36))
     out = np.empty((2000, 36, 36))
     expected = x[:, :, None] * y[:, None]

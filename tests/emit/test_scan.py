@@ -10,6 +10,7 @@ from hinge.algebra.small import cos, sin
 from hinge.graph.interpret import interpret
 from hinge.graph.program import trace
 from hinge.graph.scan import Scan
+from hinge.runtime.cpu import Cpu
 from hinge.runtime.rollout import Rollout
 
 
@@ -71,7 +72,7 @@ def arguments(scan, shapes, lead, steps, dtype, seed=0):
 @pytest.mark.parametrize("name", SCANS)
 def test_loops_are_those_of_interpret(name, target, dtype):
     scan, shapes = SCANS[name]
-    settings = dict(dtype=dtype, target=by_name(target), threads=1)
+    settings = dict(dtype=dtype, backend=Cpu(1, by_name(target)))
     kernel = Rollout(scan, shapes, scan.states, scan.inputs_per_step, **settings)
     for lead in ((), (1,), (7,), (8,), (9,), (2, 17)):
         for every, count in ((1, 4), (3, 7), (4, 3)):

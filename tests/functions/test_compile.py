@@ -163,7 +163,7 @@ def test_shapes_of_other_arguments_are_given():
     expected = 2.0 * K @ (goal - STATE.q) - 0.5
     assert_close(control(STATE.q, K, goal, 2.0), expected, 10 * EPS)
     as_float32 = Robot(ARM.mechanism, dtype=np.float32, threads=1).compile(lambda q: 2 * q)
-    assert as_float32.dtype == np.float32 and as_float32.threads == 1
+    assert as_float32.dtype == np.float32 and as_float32.backend.threads == 1
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_arguments_are_in_the_order_of_the_function():
 
 def test_kernels_have_a_key_of_all_they_are_made_from():
     def key(robot, name="jacobian", arrays=("q",), **static):
-        return robot_kernel(robot.mechanism, name, arrays, tuple(static.items()))._key
+        return robot_kernel(robot.mechanism, name, arrays, tuple(static.items()))._source._key
 
     used = zoo.arm(3)
     used.mass_matrix(STATE.q)

@@ -5,8 +5,7 @@ import pytest
 
 import hinge
 from hinge import ArgumentError, zoo
-from hinge.runtime import artifact, threads
-from hinge.runtime import rollout as module
+from hinge.runtime import cpu, threads
 from mechanisms import EPS, assert_close, random_state
 
 
@@ -63,8 +62,8 @@ def test_chunks_and_threads_change_nothing(spring_kernel, size, monkeypatch):
     for every in (1, 7):
         whole = spring_kernel(*given, every=every)
         with monkeypatch.context() as m:
-            m.setattr(module, "_WORK_PER_CALL", 11 * 8 * max(size, 1))
-            m.setattr(module, "_WORK_PER_THREAD", 1)
+            m.setattr(cpu, "_WORK_PER_CALL", 11 * 8 * max(size, 1))
+            m.setattr(cpu, "_WORK_PER_THREAD", 1)
             m.setattr(threads, "_cores", lambda: 3)
             parts = spring_kernel(*given, every=every)
         assert whole[0].shape == (40 // every, size, 2)
@@ -80,8 +79,8 @@ def test_long_runs_come_back_to_python(spring_kernel, monkeypatch):
         yield next(iter(items))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "progress", progress)
-    monkeypatch.setattr(module, "_WORK_PER_CALL", 1)
+    monkeypatch.setattr(cpu, "progress", progress)
+    monkeypatch.setattr(cpu, "_WORK_PER_CALL", 1)
     with pytest.raises(KeyboardInterrupt):
         spring_kernel(np.zeros((100, 2)), [0.0, 0.0], np.zeros((20, 2)), 1.0, 0.1)
     assert seen == [(20, "rollout of spring")]
@@ -124,7 +123,7 @@ def test_code_is_found_again(tmp_path, monkeypatch):
     def never(*arguments):
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(artifact, "compile_text", never)
+    monkeypatch.setattr(cpu, "compile_text", never)
     again = hinge.rollout(spring, ("x", "v"), ("u",), **SHAPES)
     assert np.array_equal(again(*given)[0], expected[0])
     with pytest.raises(AssertionError, match="compiled again"):

@@ -14,7 +14,7 @@ import pytest
 from fresh_process import run_python
 from hinge import Kernel
 from hinge.graph.program import trace
-from hinge.runtime import artifact, cache
+from hinge.runtime import artifact, cache, cpu, engine
 from hinge.runtime.target import Target
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the place depends on the system")
@@ -264,22 +264,28 @@ def test_writers_at_the_same_time(place):
 
 
 def test_everything_the_code_depends_on_is_in_the_key(monkeypatch):
-    target = Target("cpu", "+a", 256)
-    base = ("program", target, "double", False)
-    others = [
-        ("program2", target, "double", False),
-        ("program", Target("cpu2", "+a", 256), "double", False),
-        ("program", Target("cpu", "+b", 256), "double", False),
-        ("program", Target("cpu", "+a", 128), "double", False),
-        ("program", target, "float", False),
-        ("program", target, "double", True),
+    def key(program="program", target=("cpu", "+a", 256), dtype=np.float64, strict=False):
+        source = artifact.Source(None, "title", np.dtype(dtype), strict, program)
+        return source.key(cpu.Cpu(target=Target(*target)))
+
+    keys = [
+        key(),
+        key("program2"),
+        key(target=("cpu2", "+a", 256)),
+        key(target=("cpu", "+b", 256)),
+        key(target=("cpu", "+a", 128)),
+        key(dtype=np.float32),
+        key(strict=True),
     ]
-    keys = [artifact.full_key(*settings) for settings in [base, *others]]
-    for name in ("source_stamp", "llvm_version"):
+    for module, name in [
+        (artifact, "source_stamp"),
+        (engine, "llvm_version"),
+        (engine, "fast_calls_work"),
+    ]:
         with monkeypatch.context() as m:
-            m.setattr(artifact, name, lambda: "other")
-            keys.append(artifact.full_key(*base))
-    assert artifact.full_key(*base) == keys[0] and len(set(keys)) == len(keys)
+            m.setattr(module, name, lambda: "other")
+            keys.append(key())
+    assert key() == keys[0] and len(set(keys)) == len(keys)
     # parts do not run into each other
     assert cache.digest("ab", "c") != cache.digest("a", "bc")
     assert cache.digest("ab") == cache.digest(b"ab")
@@ -311,7 +317,7 @@ def test_code_is_compiled_once(place, monkeypatch):
     def never(*arguments):
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(artifact, "compile_text", never)
+    monkeypatch.setattr(cpu, "compile_text", never)
     again = Kernel(program)
     assert again.ops == first.ops and again.artifact == first.artifact
     assert all(np.array_equal(a, b) for a, b in zip(again(x), expected, strict=True))
@@ -335,13 +341,13 @@ def test_a_program_is_traced_only_if_its_code_is_not_found(place):
 
 PROCESS = """
 import numpy as np, hinge
-from hinge.runtime import artifact
+from hinge.runtime import cpu
 from hinge.graph import program
 done = []
 def noted(module, name):
     real = getattr(module, name)
     setattr(module, name, lambda *a: (done.append(name), real(*a))[1])
-noted(artifact, "compile_text")
+noted(cpu, "compile_text")
 noted(program, "trace")
 robot = hinge.zoo.arm(2)
 M = robot.mass_matrix(np.array([0.1, 0.2]))

@@ -14,8 +14,8 @@ import pytest
 import hinge
 from hinge import ArgumentError, Kernel
 from hinge.graph.program import trace
-from hinge.runtime import engine, progress, team
-from hinge.runtime import kernel as kernel_module
+from hinge.runtime import cpu, engine, progress, team
+from hinge.runtime.cpu import Cpu
 
 
 def law(A, x, s):
@@ -410,14 +410,14 @@ def test_arrays_of_out_must_not_overlap_one_another(lead):
 
 
 def test_batches_worth_several_threads_take_the_long_way_once(monkeypatch):
-    monkeypatch.setattr(kernel_module, "_WORK_PER_THREAD", 100)
-    monkeypatch.setattr(kernel_module, "HERE", np.zeros(1, dtype=np.int64))
+    monkeypatch.setattr(cpu, "_WORK_PER_HELPER", 100)
+    monkeypatch.setattr(cpu, "HERE", np.zeros(1, dtype=np.int64))
     x = np.arange(2000.0).reshape(1000, 2)
-    twice = Kernel(TWICE.program, threads=2).fast(handed_on)
+    twice = Kernel(TWICE.program, backend=Cpu(threads=2)).fast(handed_on)
     assert twice(x) == "handed on" and twice(x[:10]).shape == (10, 2)
-    assert (Kernel(TWICE.program, threads=1).fast(handed_on)(x) == 2 * x).all()
-    assert (Kernel(TWICE.program, threads=2)._slow(x) == 2 * x).all()
-    kernel_module.HERE[0] = team.HERE[0]
+    assert (Kernel(TWICE.program, backend=Cpu(threads=1)).fast(handed_on)(x) == 2 * x).all()
+    assert (Kernel(TWICE.program, backend=Cpu(threads=2))._slow(x) == 2 * x).all()
+    cpu.HERE[0] = team.HERE[0]
     assert (twice(x) == 2 * x).all()
 
 
@@ -496,7 +496,7 @@ def test_nothing_leaks():
 
 @pytest.mark.parametrize("lead", [(), (5,)])
 def test_without_the_short_way_all_is_the_same(lead, monkeypatch):
-    monkeypatch.setattr(kernel_module, "fast_calls_work", lambda: False)
+    monkeypatch.setattr(cpu, "fast_calls_work", lambda: False)
     kernel = Kernel(LAW.program, "law")
     assert kernel.call == kernel._slow
     arguments = sample(lead)

@@ -14,6 +14,7 @@ from hinge import Kernel, zoo
 from hinge.graph.program import trace
 from hinge.robot.answers import robot_kernel
 from hinge.runtime import engine, loader
+from hinge.runtime.cpu import Cpu
 from hinge.runtime.symbols import symbols
 from hinge.runtime.target import Target, host
 from mechanisms import random_state
@@ -37,16 +38,21 @@ def dynamics(name, *arrays, robot=None, dtype=np.float64):
     robot = robot or zoo.humanoid()
     states = [random_state(robot, seed) for seed in range(11)]
     given = [[getattr(s, {"tau": "qdd"}.get(a, a)) for s in states] for a in arrays]
-    kernel = robot_kernel(robot.mechanism, name, arrays, (), dtype, 1)
+    kernel = robot_kernel(robot.mechanism, name, arrays, (), dtype, Cpu(1))
     return kernel, [np.array(x, dtype) for x in given]
 
 
 def of_sines(dtype=np.float64, target=None):
     rng = np.random.default_rng(0)
-    kernel = Kernel(trace(sines, [(3,), ()]), "sines", ("x", "y"), dtype, 1, target)
+    kernel = Kernel(trace(sines, [(3,), ()]), "sines", ("x", "y"), dtype, Cpu(1, target or host()))
     # large angles take the way through the C library
     x, y = rng.normal(size=(11, 3)) * 10.0 ** rng.integers(0, 12, (11, 3)), rng.normal(size=11)
     return kernel, [x.astype(dtype), y.astype(dtype)]
+
+
+def library_of(kernel):
+    """The code of a kernel in memory."""
+    return kernel._loaded._code.library
 
 
 KERNELS = {
@@ -80,11 +86,11 @@ def test_both_ways_give_the_same_bits(name, monkeypatch):
     one = [x[3].copy() for x in batch]
     strided = [np.repeat(x, 2, axis=0)[::2] for x in batch]
     got = [kernel(*a) for a in (batch, one, strided)]
-    assert isinstance(kernel._library._image, loader.Image)
+    assert isinstance(library_of(kernel)._image, loader.Image)
     without_loader(monkeypatch)
     other, _ = KERNELS[name]()
     expected = [other(*a) for a in (batch, one, strided)]
-    assert isinstance(other._library._image, engine._Linked)
+    assert isinstance(library_of(other)._image, engine._Linked)
     assert all(identical(a, b) for a, b in zip(got, expected, strict=True))
     assert identical(got[0], got[2])
 
@@ -104,7 +110,8 @@ def test_time_loops_both_ways(dtype, lead, monkeypatch):
         return step(q, qd, rng.normal(size=(20, *lead, 4))), step
 
     got, first = run()
-    assert isinstance(first._code(max(1, *lead, 1))._library._image, loader.Image)
+    ((_, loaded),) = first._loaded.values()
+    assert isinstance(loaded._code.library._image, loader.Image)
     without_loader(monkeypatch)
     assert identical(got, run()[0])
 
@@ -125,8 +132,8 @@ def rights(address):
 def test_code_is_never_writable_and_goes_with_its_kernel():
     kernel, batch = of_sines()
     kernel(*batch)
-    address = kernel._library.address("run")
-    assert rights(address) == "r-xp" and kernel._library.address("none") == 0
+    address = library_of(kernel).address("run")
+    assert rights(address) == "r-xp" and library_of(kernel).address("none") == 0
     page = address // 4096 * 4096
     while rights(page).startswith("r-x"):
         page += 4096
@@ -141,7 +148,7 @@ def test_memory_that_may_not_be_executed(monkeypatch):
     monkeypatch.setattr(loader, "_protect", lambda *a: loader._need(False))
     kernel, batch = of_sines()
     kernel(*batch)
-    assert isinstance(kernel._library._image, engine._Linked)
+    assert isinstance(library_of(kernel)._image, engine._Linked)
 
 
 def test_protection_that_fails():

@@ -13,7 +13,7 @@ import pytest
 
 import hinge
 from fresh_process import run_python
-from hinge import Kernel, zoo
+from hinge import zoo
 from hinge.emit.llvm.door import door_text
 from hinge.emit.llvm.held import held_text
 from hinge.emit.llvm.module import module_text
@@ -229,12 +229,3 @@ def test_a_module_without_calls_from_python_needs_nothing_of_it():
     program = trace(lambda x: np.sin(x), [(3,)])
     text = module_text(program, host().flavor("double"), python=False)
     assert "hinge_sin" in text and not any(name in text for name in symbols.python_symbols())
-
-
-def test_other_code_in_the_cache_for_another_python(monkeypatch):
-    from hinge.runtime import artifact
-
-    asked = ("key", Kernel(trace(lambda x: x, [()])).target, "double", False)
-    key = artifact.full_key(*asked)
-    monkeypatch.setattr(artifact, "fast_calls_work", lambda: not engine.fast_calls_work())
-    assert artifact.full_key(*asked) != key

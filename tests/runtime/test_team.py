@@ -11,8 +11,8 @@ import pytest
 import hinge
 from fresh_process import run_python
 from hinge import Kernel
-from hinge.runtime import kernel as kernel_module
-from hinge.runtime import team
+from hinge.runtime import cpu, team
+from hinge.runtime.cpu import Cpu
 from hinge.runtime.threads import thread_count
 
 RUN = ctypes.CFUNCTYPE(
@@ -132,10 +132,10 @@ def test_without_a_team_the_pool_does_it(monkeypatch, missing):
         monkeypatch.delattr(os, "sched_yield", raising=False)
     else:
         monkeypatch.setattr(team, "fast_calls_work", lambda: False)
-    monkeypatch.setattr(kernel_module, "_WORK_PER_THREAD", 1000)
-    seen, pool = [], kernel_module.in_parallel
-    monkeypatch.setattr(kernel_module, "in_parallel", lambda *a: seen.append(a[-1]) or pool(*a))
+    monkeypatch.setattr(cpu, "_WORK_PER_HELPER", 1000)
+    seen, pool = [], cpu.in_parallel
+    monkeypatch.setattr(cpu, "in_parallel", lambda *a: seen.append(a[-1]) or pool(*a))
     double = hinge.compile(lambda x: x + x, x=(3,))
     x = np.random.default_rng(0).normal(size=(5000, 3))
-    assert (Kernel(double.program, threads=2)._slow(x) == 2 * x).all()
+    assert (Kernel(double.program, backend=Cpu(threads=2))._slow(x) == 2 * x).all()
     assert seen == [2] and team.HERE[0] == 0

@@ -10,8 +10,8 @@ import pytest
 
 import hinge
 from hinge import Kernel
-from hinge.runtime import kernel as kernel_module
-from hinge.runtime import threads
+from hinge.runtime import cpu, threads
+from hinge.runtime.cpu import Cpu
 from hinge.runtime.threads import in_parallel
 from mechanisms import EPS
 
@@ -22,7 +22,7 @@ HEAVY = hinge.compile(lambda A, x: np.sin(A @ x), A=(8, 8), x=(8,))
 @pytest.fixture(autouse=True)
 def threads_are_cheap(monkeypatch):
     """Small batches are shared out as well."""
-    monkeypatch.setattr(kernel_module, "_WORK_PER_THREAD", 1000)
+    monkeypatch.setattr(cpu, "_WORK_PER_HELPER", 1000)
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 63, 64, 65, 1000])
@@ -63,7 +63,7 @@ def test_an_error_in_any_part_comes_through():
 
 def test_the_number_of_threads_does_not_show():
     A, x = RNG.normal(size=(8, 8)), RNG.normal(size=(10_001, 8))
-    one, *others = (Kernel(HEAVY.program, threads=n)(A, x) for n in (1, 2, None, 5))
+    one, *others = (Kernel(HEAVY.program, backend=Cpu(threads=n))(A, x) for n in (1, 2, None, 5))
     assert all(np.array_equal(one, other) for other in others)
     np.testing.assert_allclose(one, np.sin(x @ A.T), rtol=0, atol=100 * EPS)
 
@@ -94,7 +94,7 @@ def test_calls_from_many_threads_at_once():
 
 def test_the_lock_of_the_interpreter_is_let_go():
     """While machine code runs in one thread, Python runs in another."""
-    kernel = Kernel(HEAVY.program, threads=1)
+    kernel = Kernel(HEAVY.program, backend=Cpu(threads=1))
     A, x = RNG.normal(size=(8, 8)), RNG.normal(size=(200_000, 8))
     out, done, turns = kernel(A, x), threading.Event(), []
 
@@ -120,7 +120,7 @@ def test_the_lock_of_the_interpreter_is_let_go():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_has_threads_of_its_own():
-    kernel = Kernel(HEAVY.program, threads=2)
+    kernel = Kernel(HEAVY.program, backend=Cpu(threads=2))
     A, x = RNG.normal(size=(8, 8)), RNG.normal(size=(20_000, 8))
     expected = kernel(A, x)
     child = os.fork()

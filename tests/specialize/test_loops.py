@@ -11,6 +11,7 @@ from hinge import TraceError, algorithms, zoo
 from hinge.graph.interpret import interpret
 from hinge.graph.loop import LoopProgram
 from hinge.robot.answers import robot_kernel
+from hinge.runtime.cpu import Cpu
 from hinge.runtime.kernel import Kernel
 from hinge.specialize.arrays import array_shape
 from hinge.specialize.canonical import canonical
@@ -31,7 +32,7 @@ ROBOTS = {
 @pytest.mark.parametrize("robot_name", ROBOTS)
 def test_loops_agree_with_the_generic_code(robot_name, name):
     robot = ROBOTS[robot_name]
-    kernel = Kernel(looped(robot.mechanism, name), name, threads=1)
+    kernel = Kernel(looped(robot.mechanism, name), name, backend=Cpu(threads=1))
     states = [random_state(robot, seed) for seed in range(9)]
     given = [[getattr(s, {"tau": "qdd"}.get(a, a)) for s in states] for a in ARRAYS[name]]
     got = kernel(*(np.array(a) for a in given))

@@ -9,9 +9,11 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from ..errors import ArgumentError
+from ..runtime.backend import Backend
+from ..runtime.cpu import Cpu
 from ..runtime.kernel import Kernel
 
-__all__ = ["checked_shapes", "compile"]
+__all__ = ["checked_shapes", "compile", "compile_for"]
 
 
 P = ParamSpec("P")
@@ -28,13 +30,20 @@ def compile(
 
     norm = hinge.compile(lambda x: np.sqrt(x @ x), x=(3,))
     """
+    return compile_for(Cpu(threads), fn, dtype, shapes)
+
+
+def compile_for(
+    backend: Backend, fn: Callable[P, R], dtype: Any, shapes: Mapping[str, tuple[int, ...]]
+) -> Kernel[P, R]:
+    """The same on any backend."""
     from ..graph.program import trace
 
     names = list(inspect.signature(fn).parameters)
     title = getattr(fn, "__name__", "kernel")
     sizes = checked_shapes(f"compile {title}", names, shapes)
     program = trace(fn, list(sizes.values()), title)
-    return Kernel(program, title, names, dtype, threads)
+    return Kernel(program, title, names, dtype, backend)
 
 
 def checked_shapes(

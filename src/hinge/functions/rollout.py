@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,12 @@ import numpy as np
 from ..errors import ArgumentError
 from ..graph.program import Program, trace
 from ..graph.scan import Scan
+from ..runtime.backend import Backend
+from ..runtime.cpu import Cpu
 from ..runtime.rollout import Rollout
 from .compile import checked_shapes
 
-__all__ = ["rollout"]
+__all__ = ["rollout", "rollout_for"]
 
 
 def rollout(
@@ -34,6 +36,18 @@ def rollout(
     fall = hinge.rollout(lambda z, v, h: (z + h * v, v - 9.81 * h), ("z", "v"), z=(), v=(), h=())
     z, v = fall(1.0, 0.0, 1e-3, steps=1000, every=10)
     """
+    return rollout_for(Cpu(threads), fn, state, inputs, dtype, shapes)
+
+
+def rollout_for(
+    backend: Backend,
+    fn: Callable[..., Any],
+    state: Sequence[str],
+    inputs: Sequence[str],
+    dtype: Any,
+    shapes: Mapping[str, tuple[int, ...]],
+) -> Rollout:
+    """The same on any backend."""
     title = f"rollout of {getattr(fn, '__name__', 'a function')}"
     names = list(inspect.signature(fn).parameters)
     state, inputs = ((x,) if isinstance(x, str) else tuple(x) for x in (state, inputs))
@@ -49,7 +63,7 @@ def rollout(
     count = len(first) - len(inputs)
     _check_states(title, program, dict(list(sizes.items())[:count]))
     scan = Scan(program, count, len(inputs), recorded=tuple(range(len(program.outputs))))
-    return Rollout(scan, sizes, count, len(inputs), title, dtype, threads)
+    return Rollout(scan, sizes, count, len(inputs), title, dtype, backend)
 
 
 def _check_states(title: str, step: Program, states: dict[str, tuple[int, ...]]) -> None:

@@ -207,7 +207,7 @@ def motion_kernel(
     def new() -> Rollout:
         key = digest(pickle.dumps(mech), "simulate", repr(asked))
         title = f"simulate {robot.name!r}"
-        settings = {"dtype": robot.dtype, "threads": robot.threads, "key": key, "strict": True}
+        settings = {"dtype": robot.dtype, "backend": robot._backend, "key": key, "strict": True}
         return Rollout(make, shapes, states, len(inputs), title, **settings)
 
     return robot._keep(("simulate", *asked), new)

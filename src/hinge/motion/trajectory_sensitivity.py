@@ -223,7 +223,7 @@ class TrajectorySensitivity:
         def make() -> Rollout:
             program = trace(step, list(shapes.values()), title)
             scan = Scan(program, states, inputs, recorded=tuple(range(len(program.outputs))))
-            return Rollout(scan, shapes, states, inputs, title, robot.dtype, robot.threads)
+            return Rollout(scan, shapes, states, inputs, title, robot.dtype, robot._backend)
 
         return robot._keep((title, self.method, tuple(shapes)), make)
 

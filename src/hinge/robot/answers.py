@@ -20,10 +20,11 @@ from .. import algorithms
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism, did_you_mean
 from ..model.parameters import PARAMETERS
-from ..runtime.arguments import Argument, broadcast, refuse_infinite
+from ..runtime.arguments import Argument, broadcast, checked_out, refuse_infinite
+from ..runtime.backend import Backend
 from ..runtime.cache import digest
-from ..runtime.door import Entry
-from ..runtime.kernel import Kernel, result_arrays
+from ..runtime.entry import Entry
+from ..runtime.kernel import Kernel
 from ..specialize.arrays import PER_DOF, array_shape
 from ..specialize.programs import robot_program
 from ..specialize.routing import Piece, Route, route
@@ -139,7 +140,7 @@ class ByParts:
 def _second_order(
     robot: Front, name: str, arrays: tuple[str, ...], static: dict[str, Any]
 ) -> Answer:
-    kernel = second_order_kernel(robot.mechanism, name, arrays, static, robot.dtype, robot.threads)
+    kernel = second_order_kernel(robot.mechanism, name, arrays, static, robot.dtype, robot._backend)
     return ByKernel(kernel, arrays, FORMS[name])
 
 
@@ -180,7 +181,11 @@ def _symmetric(x: np.ndarray) -> np.ndarray:
 def as_results(robot: Front, where: str, parts: Sequence[np.ndarray], out: Any) -> list[np.ndarray]:
     """The matrices in arrays of their own or in those given."""
     refuse_infinite(where, parts[0].shape[:-2], parts)
-    results = result_arrays(where, [x.shape for x in parts], robot.dtype, out)
+    shapes, dtype = [x.shape for x in parts], robot.dtype
+    if out is None:
+        results = robot._backend.empty(shapes, dtype)
+    else:
+        results = checked_out(where, shapes, dtype, out)
     for result, x in zip(results, parts, strict=True):
         result[...] = x
     return results
@@ -192,7 +197,7 @@ def robot_kernel(
     arrays: tuple[str, ...],
     static: tuple[tuple[str, Any], ...],
     dtype: Any = np.float64,
-    threads: int | None = None,
+    backend: Backend | None = None,
 ) -> Kernel:
     """The named algorithm on a mechanism, compiled; arrays in order, other arguments fixed.
 
@@ -207,4 +212,4 @@ def robot_kernel(
     make = partial(robot_program, mech, name, arrays, dict(static))
     key = digest(pickle.dumps(mech), name, repr(arrays), repr(static))
     title = f"{name} of {mech.name!r}"
-    return Kernel(make, title, arrays, dtype, threads, key=key, strict=True)
+    return Kernel(make, title, arrays, dtype, backend, key, strict=True)

@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike
 from .. import algorithms
 from ..algorithms import Algorithms
 from ..errors import ArgumentError, ImmutableError
-from ..functions.compile import compile
+from ..functions.compile import compile_for
 from ..model.mechanism import Mechanism, did_you_mean
 from ..model.parameters import PARAMETERS
 from ..runtime.arguments import Argument, no_check
+from ..runtime.backend import Backend
 from ..runtime.check import check_choice
+from ..runtime.cpu import Cpu
 from ..runtime.kernel import Kernel
 from ..specialize.arrays import array_shape, meaning
 from ..specialize.programs import explain
@@ -67,11 +69,12 @@ class Front:
     def _start(self) -> None:
         """Nothing made and nothing learned yet."""
         self._alg = Algorithms(self._mechanism)
+        self._backend: Backend = Cpu(self._threads)
         self._kept: dict[Any, Any] = {}
         self._doors: dict[Any, Any] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        made = {"_alg", "_kept", "_doors"}
+        made = {"_alg", "_backend", "_kept", "_doors"}
         doors = {n for n in self.__dict__ if not n.startswith("_") and n in dir(type(self))}
         return {n: x for n, x in self.__dict__.items() if n not in made | doors}
 
@@ -214,7 +217,7 @@ class Front:
         `robot.kernel("inverse_dynamics", "q", "qd", "qdd")`
         """
         asked = (name, arrays, self._settings(name, static))
-        make = partial(robot_kernel, self.mechanism, *asked, self.dtype, self.threads)
+        make = partial(robot_kernel, self.mechanism, *asked, self.dtype, self._backend)
         return self._keep(asked, make)
 
     def explain(self, name: str, *arrays: str, samples: int | None = None, **static: Any) -> str:
@@ -252,7 +255,7 @@ class Front:
             return lambda function: self.compile(function, **shapes)
         names = list(inspect.signature(fn).parameters)
         own = {n: array_shape(self.mechanism, n) for n in names}
-        return compile(fn, self.dtype, self.threads, **{**own, **shapes})
+        return compile_for(self._backend, fn, self.dtype, {**own, **shapes})
 
     def rollout(
         self,
@@ -265,12 +268,12 @@ class Front:
 
         `hinge.rollout` with the shapes of this robot, as in `compile`; also as a decorator.
         """
-        from ..functions.rollout import rollout
+        from ..functions.rollout import rollout_for
 
         if fn is None:
             return lambda function: self.rollout(function, state, inputs, **shapes)
         own = {n: array_shape(self.mechanism, n) for n in inspect.signature(fn).parameters}
-        return rollout(fn, state, inputs, self.dtype, self.threads, **{**own, **shapes})
+        return rollout_for(self._backend, fn, state, inputs, self.dtype, {**own, **shapes})
 
     # for functions that are built on robots
 

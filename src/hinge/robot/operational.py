@@ -81,7 +81,7 @@ class Operational(Front):
 
         make = partial(trace, function, list(shapes.values()), title)
         own = digest(pickle.dumps(self.mechanism), "operators", repr(split), key, repr(shapes))
-        return Kernel(make, title, list(shapes), self.dtype, self.threads, key=own).call
+        return Kernel(make, title, list(shapes), self.dtype, self._backend, own).call
 
     def operational_space_inertia(
         self,

@@ -17,6 +17,7 @@ from .. import algorithms
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS
+from ..runtime.backend import Backend
 from ..runtime.kernel import Kernel
 from ..specialize.arrays import array_shape
 
@@ -65,7 +66,7 @@ def second_order_kernel(
     arrays: tuple[str, ...],
     settings: Mapping[str, Any],
     dtype: Any,
-    threads: int | None,
+    backend: Backend,
 ) -> Kernel:
     """Second derivatives from the first ones of that name, of arrays q, qd and so on."""
     _require_known(f"{name} of {mech.name!r}", arrays, settings)
@@ -95,7 +96,7 @@ def second_order_kernel(
 
     title = f"second order of {name} of {mech.name!r}"
     program = trace(fn, [array_shape(mech, a) for a in arrays], title)
-    return Kernel(program, title, arrays, dtype, threads, strict=True)
+    return Kernel(program, title, arrays, dtype, backend, strict=True)
 
 
 def _require_known(where: str, arrays: tuple[str, ...], settings: Mapping[str, Any]) -> None:

@@ -8,13 +8,24 @@ such a sample gives NaN and leaves the others alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import ArgumentError, SingularError
 
-__all__ = ["Argument", "broadcast", "checked", "named", "no_check", "refuse_infinite", "single"]
+__all__ = [
+    "Argument",
+    "broadcast",
+    "checked",
+    "checked_out",
+    "named",
+    "no_check",
+    "out_of_the_way",
+    "refuse_infinite",
+    "single",
+]
 
 
 def no_check(sample: np.ndarray) -> str:
@@ -105,6 +116,30 @@ def refuse_infinite(where: str, lead: tuple[int, ...], results: Sequence[np.ndar
         )
 
 
+def checked_out(
+    where: str, shapes: Sequence[tuple[int, ...]], dtype: np.dtype, out: Any
+) -> list[np.ndarray]:
+    """The arrays that results of these shapes go into."""
+    given = list(out) if isinstance(out, (tuple, list)) else [out]
+    for x, shape in zip(given, shapes, strict=False):
+        good = isinstance(x, np.ndarray) and x.dtype == dtype and x.shape == shape
+        if not good or not x.flags.carray:
+            raise ArgumentError(
+                f"{where}: out is not a writeable, aligned, C-contiguous {dtype} array of shape "
+                f"{shape}"
+            )
+    if len(given) != len(shapes):
+        raise ArgumentError(f"{where}: out has {len(given)} arrays; expected {len(shapes)}")
+    if any(np.may_share_memory(x, y) for x, y in combinations(given, 2)):
+        raise ArgumentError(f"{where}: arrays of out share memory; give every result its own")
+    return given
+
+
+def out_of_the_way(x: np.ndarray, results: Sequence[np.ndarray]) -> np.ndarray:
+    """An argument, copied if writing a sample of the results could change another of its own."""
+    return x.copy() if any(_in_the_way(x, out) for out in results) else x
+
+
 def _array(where: str, a: Argument) -> np.ndarray:
     try:
         x = np.asarray(a.value)
@@ -119,6 +154,13 @@ def _array(where: str, a: Argument) -> np.ndarray:
     if before < int(a.timed) or x.shape[before:] != a.shape:
         raise ArgumentError(f"{where}: {a.name} has shape {x.shape}; expected {a.expected}")
     return x
+
+
+def _in_the_way(x: np.ndarray, out: np.ndarray) -> bool:
+    if not np.may_share_memory(x, out):
+        return False
+    same = x.ctypes.data == out.ctypes.data and x.shape == out.shape
+    return not same or not x.flags.c_contiguous
 
 
 def _leading_shape(

@@ -1,28 +1,26 @@
-"""What compiling leaves: object code, and the signature that is needed to call it."""
+"""What compiling leaves: code, and the signature that is needed to call it."""
 
 from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterator
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple, final
+
+import numpy as np
 
 from ..graph.operations import Operations
 from . import cache
-from .engine import compile_text, fast_calls_work
-from .target import Target, llvm_version
+from .backend import Backend, Settings
+from .check import scalar_of
+from .progress import tell_if_long
 
-if TYPE_CHECKING:
-    from ..graph.loop import LoopProgram
-    from ..graph.program import Program
-    from ..graph.scan import Scan
-
-__all__ = ["Artifact", "build", "find", "object_code", "source_stamp"]
+__all__ = ["Artifact", "Source", "full_key", "source_stamp"]
 
 
 class Artifact(NamedTuple):
-    """Object code of one program for one CPU."""
+    """Code of one program for one kind of device."""
 
     inputs: tuple[tuple[int, ...], ...]
     outputs: tuple[tuple[int, ...], ...]
@@ -43,40 +41,57 @@ class Artifact(NamedTuple):
         return cls(inputs, outputs, several, Operations(*ops), data[8 + size :])
 
 
-def full_key(key: str, target: Target, scalar: str, strict: bool) -> str:
-    """The key of a program with all else that its code depends on."""
-    kind = f"{scalar} {strict} {target.vector_bits} {fast_calls_work()}"
-    return cache.digest(key, kind, target.cpu, target.features, llvm_version(), source_stamp())
+@final
+class Source:
+    """A program and how it is to be compiled."""
+
+    def __init__(
+        self,
+        program: Any | Callable[[], Any],
+        name: str,
+        dtype: np.dtype,
+        strict: bool,
+        key: str | None,
+    ) -> None:
+        """program: or what makes it, called when no compiled code is found under the key."""
+        self._make, self._key = program, key
+        self.settings = Settings(name, dtype, scalar_of(name, dtype), strict)
+        self._made: dict[Backend, Artifact] = {}
+
+    @cached_property
+    def program(self) -> Any:
+        """What is computed, traced if it was not yet."""
+        return self._make() if callable(self._make) else self._make
+
+    def key(self, backend: Backend) -> str:
+        """What tells its code by a backend from all other code."""
+        own = self.program.digest if self._key is None else self._key
+        kind = f"{self.settings.scalar} {self.settings.strict}"
+        return full_key(own, kind, *backend.marks())
+
+    def artifact(self, backend: Backend) -> Artifact:
+        """The code by a backend, from the cache or made now."""
+        if backend not in self._made:
+            self._made[backend] = self._found(backend) or self._compiled(backend)
+        return self._made[backend]
+
+    def _found(self, backend: Backend) -> Artifact | None:
+        data = cache.load(self.key(backend))
+        return None if data is None else Artifact.unpacked(data)
+
+    def _compiled(self, backend: Backend) -> Artifact:
+        program = self.program
+        tell_if_long(f"compiling {self.settings.name}", sum(program.ops))
+        code = backend.compile(program, self.settings)
+        several = program.form is not None
+        made = Artifact(program.inputs, program.outputs, several, program.ops, code)
+        cache.store(self.key(backend), made.packed())
+        return made
 
 
-def find(key: str, target: Target, scalar: str, strict: bool) -> Artifact | None:
-    """The code in the cache, if it is there."""
-    data = cache.load(full_key(key, target, scalar, strict))
-    return None if data is None else Artifact.unpacked(data)
-
-
-def build(
-    program: Program | LoopProgram | Scan, key: str, target: Target, scalar: str, strict: bool
-) -> Artifact:
-    """Compile, and keep the result."""
-    from ..emit.llvm.module import module_text
-
-    text = module_text(program, target.flavor(scalar), strict, fast_calls_work())
-    several = program.form is not None
-    code = compile_text(text, target)
-    artifact = Artifact(program.inputs, program.outputs, several, program.ops, code)
-    cache.store(full_key(key, target, scalar, strict), artifact.packed())
-    return artifact
-
-
-def object_code(text: str, target: Target) -> bytes:
-    """A module that is no program, compiled and kept likewise."""
-    key = full_key(text, target, "", False)
-    code = cache.load(key)
-    if code is None:
-        code = compile_text(text, target)
-        cache.store(key, code)
-    return code
+def full_key(*parts: str) -> str:
+    """The key of code that depends on these and on hinge itself."""
+    return cache.digest(*parts, source_stamp())
 
 
 @lru_cache(maxsize=1)

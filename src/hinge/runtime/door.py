@@ -15,11 +15,10 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
-from .artifact import object_code
-from .engine import Library
-from .target import host
+from .engine import Library, helper_library
+from .entry import Entry
 
-__all__ = ["Door", "Entry", "Parameter"]
+__all__ = ["Door", "Parameter"]
 
 # what an array parameter is in a question, where it is given
 _GIVEN = 0
@@ -32,14 +31,6 @@ class Parameter(NamedTuple):
     is_array: bool
     required: bool
     default: Any
-
-
-class Entry(NamedTuple):
-    """Machine code that takes arrays as Python would give them, and its `self`."""
-
-    address: int
-    own: tuple[Any, ...]
-    library: Any
 
 
 class _Self(tuple):
@@ -87,7 +78,7 @@ class Door:
         defaults = [0 if p.required else id(p.default) for p in parameters]
         self._table[NAMES + len(parameters) : self._first] = defaults
         own = _Self((otherwise, self._table, owner, self))
-        self.call = _code().method("door", name, own, _document(name, doc, parameters))
+        self.call = _code().entry("door", own).function(name, _document(name, doc, parameters))
 
     def learn(self, values: Sequence[Any], entry: Entry) -> None:
         """From now on, calls with arguments like these go straight to the entry.
@@ -136,7 +127,7 @@ def _code() -> Library:
     """The code that all doors share."""
     from ..emit.llvm.door import door_text
 
-    return Library(object_code(door_text(), host()), host())
+    return helper_library(door_text())
 
 
 def _is_lasting(parameter: Parameter, value: Any) -> bool:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import sys
-from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
+from . import cache
+from .artifact import full_key
+from .entry import Entry
 from .loader import load
 from .symbols import python_symbols, symbols
-from .target import Target
+from .target import Target, host, llvm_version
 
-__all__ = ["Library", "compile_text", "fast_calls_work"]
+__all__ = ["Library", "code_marks", "compile_text", "fast_calls_work", "helper_library"]
 
 
 @lru_cache(maxsize=1)
@@ -90,33 +91,22 @@ class Library:
         """Where a function is, 0 if there is none of that name."""
         return self._image.address(name)
 
-    def method(
-        self, name: str, title: str, own: tuple[Any, ...], doc: str = ""
-    ) -> Callable[..., Any]:
-        """A built-in function on the code of that name; `own` is what its code knows as self."""
-        definition = _definition(title, self.address(name), doc)
-        new = ctypes.pythonapi.PyCFunction_NewEx
-        new.restype = ctypes.py_object
-        new.argtypes = [ctypes.POINTER(_MethodDef), ctypes.py_object, ctypes.py_object]
-        # a function keeps its module alive: here the library, that is the code
-        return new(ctypes.byref(definition), own, self)
+    def entry(self, name: str, own: tuple[Any, ...] = ()) -> Entry:
+        """The function of that name for Python to call; `own` is what its code knows as self."""
+        return Entry(self.address(name), own, self)
 
 
-# of methodobject.h: arguments come as an array, the names of keywords behind them
-_FASTCALL, _KEYWORDS = 0x0080, 0x0002
+def code_marks(target: Target) -> tuple[str, ...]:
+    """What object code depends on besides its text."""
+    kind = f"{target.vector_bits} {fast_calls_work()}"
+    return kind, target.cpu, target.features, llvm_version()
 
 
-class _MethodDef(ctypes.Structure):
-    _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("method", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    ]
-
-
-@cache
-def _definition(title: str, address: int, doc: str) -> _MethodDef:
-    """Kept for ever: a function object reads its definition even when it is collected."""
-    words = doc.encode() if doc else None
-    return _MethodDef(title.encode(), address, _FASTCALL | _KEYWORDS, words)
+def helper_library(text: str) -> Library:
+    """A module that is no program, for this machine, compiled once and kept in the cache."""
+    key = full_key(text, *code_marks(host()))
+    code = cache.load(key)
+    if code is None:
+        code = compile_text(text, host())
+        cache.store(key, code)
+    return Library(code, host())

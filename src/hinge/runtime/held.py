@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .artifact import object_code
-from .engine import Library, fast_calls_work
+from .engine import fast_calls_work, helper_library
 from .target import host
 
 __all__ = ["linear_model"]
@@ -67,9 +66,9 @@ def _held() -> Callable[..., Any]:
     from ..emit.llvm.held import held_text
 
     quick = fast_calls_work()
-    library = Library(object_code(held_text(host().flavor("double"), quick), host()), host())
+    library = helper_library(held_text(host().flavor("double"), quick))
     if quick:
-        return library.method("held_call", "held", ())
+        return library.entry("held_call").function("held")
     plain = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 9)(library.address("held"))
 
     def held(*arrays: np.ndarray) -> int:

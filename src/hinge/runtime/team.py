@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .artifact import object_code
-from .engine import Library, fast_calls_work
-from .target import host
+from .engine import fast_calls_work, helper_library
 from .threads import thread_count
 
 __all__ = ["HERE", "share"]
@@ -66,7 +64,7 @@ def _team(helpers: int) -> int:
     """A block of memory with its helpers at work; it is never freed, nor is their code."""
     from ..emit.llvm.team import HEADER, HELPER, LINE, LOCK, team_text
 
-    library = Library(object_code(team_text(), host()), host())
+    library = helper_library(team_text())
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
     block = _python("PyMem_RawCalloc", _POINTER, _WORD, _WORD)(helpers + 1 + HELPER // LINE, LINE)
     team = -(-block // LINE) * LINE
