@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from .. import algorithms
 from ..algorithms import Algorithms
+from ..algorithms.declare import ALGORITHMS
 from ..errors import ArgumentError, ImmutableError
 from ..functions.compile import compile
 from ..model.mechanism import Mechanism, did_you_mean
@@ -224,8 +225,8 @@ class Front:
         arrays: names, by default of those that it needs; samples: 1 for a call with one or a batch
         of one, None for many; static: other arguments, such as `frame` or `active`.
         """
-        if name not in algorithms.__all__:
-            hint = did_you_mean(name, algorithms.__all__)
+        if name not in ALGORITHMS:
+            hint = did_you_mean(name, ALGORITHMS)
             raise ArgumentError(f"explain {self.name!r}: no algorithm is called {name!r}; {hint}")
         where, mech = f"explain {name} of {self.name!r}", self.mechanism
         fixed = {n: settled(mech, where, n, x, split_per_sample=False) for n, x in static.items()}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import algorithms
+from ..algorithms.declare import ALGORITHMS
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism, did_you_mean
 from ..model.parameters import PARAMETERS
@@ -17,7 +17,9 @@ from ..runtime.kernel import Kernel
 from ..specialize.arrays import PER_DOF, array_shape
 from ..specialize.programs import robot_program
 
-__all__ = ["robot_kernel"]
+__all__ = ["known_key", "robot_kernel"]
+
+_OURS = f"{__name__.partition('.')[0]}."
 
 
 def robot_kernel(
@@ -32,13 +34,26 @@ def robot_kernel(
 
     Arrays named gravity, inertia or placement are numbers of the mechanism left open.
     """
-    if name not in algorithms.__all__:
-        hint = did_you_mean(name, algorithms.__all__)
+    if name not in ALGORITHMS:
+        hint = did_you_mean(name, ALGORITHMS)
         raise ArgumentError(f"kernel of {mech.name!r}: no algorithm is called {name!r}; {hint}")
     for unknown in (a for a in arrays if array_shape(mech, a) == ()):
         hint = did_you_mean(unknown, ("q", "f_ext", "points", *PARAMETERS, *PER_DOF))
         raise ArgumentError(f"kernel of {mech.name!r}: no array is called {unknown!r}; {hint}")
     make = partial(robot_program, mech, name, arrays, dict(static))
-    key = digest(pickle.dumps(mech), name, repr(arrays), repr(static))
+    maker = ALGORITHMS[name].function.__module__
+    key = known_key(mech, name, repr(arrays), repr(static), maker=maker)
     title = f"{name} of {mech.name!r}"
     return Kernel(make, title, arrays, dtype, threads, key=key, strict=True)
+
+
+def known_key(mech: Mechanism, *asked: str, maker: str = __name__) -> str | None:
+    """What the code for a mechanism is kept under, known before anything is traced.
+
+    None if a joint, or the module that makes the function, is not of this package: its source may
+    change while its name stays, so that only the program that tracing gives can tell.
+    """
+    makers = {maker, *(type(body.joint).__module__ for body in mech.bodies)}
+    if not all(maker.startswith(_OURS) for maker in makers):
+        return None
+    return digest(pickle.dumps(mech), *asked)
