@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 import hinge
 from fresh_process import run_python
 from hinge import zoo
-from hinge.algorithms.declare import ALGORITHMS, algorithm
+from hinge.algorithms.declare import algorithm
 from hinge.graph.loop import LoopProgram
 from hinge.model.protocol import Tree
 from hinge.robot.method import Numbers, compiled
@@ -57,14 +57,10 @@ class Machine(hinge.Robot):
 
 
 @pytest.fixture(autouse=True)
-def declared():
+def declared(own_algorithms):
     """Both are algorithms for the time of a test."""
-    before = dict(ALGORITHMS)
     algorithm(joint_level=True)(power)
     algorithm(joint_level=True, loops=True)(rotor_forces)
-    yield
-    ALGORITHMS.clear()
-    ALGORITHMS.update(before)
 
 
 @pytest.mark.parametrize("make", [everything, gripper, lambda: zoo.arm(3)])

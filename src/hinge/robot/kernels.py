@@ -47,13 +47,13 @@ def robot_kernel(
     return Kernel(make, title, arrays, dtype, threads, key=key, strict=True)
 
 
-def known_key(mech: Mechanism, *asked: str, maker: str = __name__) -> str | None:
+def known_key(mech: Mechanism, *asked: str, maker: str | None = __name__) -> str | None:
     """What the code for a mechanism is kept under, known before anything is traced.
 
     None if a joint, or the module that makes the function, is not of this package: its source may
     change while its name stays, so that only the program that tracing gives can tell.
     """
     makers = {maker, *(type(body.joint).__module__ for body in mech.bodies)}
-    if not all(maker.startswith(_OURS) for maker in makers):
+    if not all(str(name).startswith(_OURS) for name in makers):
         return None
     return digest(pickle.dumps(mech), *asked)
