@@ -1,7 +1,9 @@
 """Every Python block of the README and the documentation runs, in order, page by page."""
 
 import ast
+import pydoc
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -70,9 +72,10 @@ def test_names_on_the_page_exist(page):
     for name in re.findall(r"\brobot\.alg\.(\w+)", TEXT[page]):
         assert name == "X" or name in hinge.algorithms.__all__, name
     for name in re.findall(r"\bhinge\.(\w+)", TEXT[page]):
-        place = Path(hinge.__file__).parent / name
-        here = place.is_dir() or place.with_suffix(".py").exists()
-        assert here or hasattr(hinge, name), name
+        assert hasattr(hinge, name) or find_spec(f"hinge.{name}"), name
+    for name in re.findall(r"\bhinge(?:\.\w+){2,}", TEXT[page]):
+        module, last = name.rsplit(".", 1)
+        assert hasattr(pydoc.locate(module), last) or find_spec(name), name
 
 
 PUBLIC = {

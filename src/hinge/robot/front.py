@@ -292,7 +292,7 @@ class Front:
             self._kept[asked] = make()
         return self._kept[asked]
 
-    def _ask(self, name: str, static: Mapping[str, Any], form: type = tuple, **arrays: Any) -> Any:
+    def _ask(self, name: str, static: Mapping[str, Any], **arrays: Any) -> Any:
         """The named algorithm on the arrays that are not None, checked."""
         out = arrays.pop("out", None)
         given = {n: x for n, x in {**arrays, **self._numbers}.items() if x is not None}
