@@ -7,6 +7,8 @@ import os
 import tempfile
 from pathlib import Path
 
+import pytest
+
 import raises
 
 raises.install()
@@ -15,6 +17,17 @@ raises.install()
 if "PYTEST_XDIST_WORKER" not in os.environ:
     _CACHE = tempfile.TemporaryDirectory()
     os.environ["XDG_CACHE_HOME"] = _CACHE.name
+
+
+@pytest.fixture
+def own_algorithms():
+    """Algorithms that a test declares are forgotten after it."""
+    from hinge.algorithms.declare import ALGORITHMS
+
+    before = dict(ALGORITHMS)
+    yield
+    ALGORITHMS.clear()
+    ALGORITHMS.update(before)
 
 
 def pytest_sessionfinish(session, exitstatus):

@@ -10,7 +10,7 @@ gazebo and transmission, are skipped.  Where files differ from the letter of the
 - a planar joint moves in the plane normal to its axis; its x and y are those of the joint's frame,
   turned the shortest way that takes z to the axis.
 - a fixed joint that mimics another stays fixed.
-- unknown attributes on what matters for the dynamics are refused; see `urdf_spelling`.
+- unknown attributes on what matters for the dynamics are refused.
 
 An <inertal> or a `multipler` that is skipped gives a robot that loads and moves wrongly.  So on the
 elements that matter for the dynamics every attribute must be known, and no child may nearly be a

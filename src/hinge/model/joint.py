@@ -63,6 +63,8 @@ class Joint(ABC):
 
     nq: ClassVar[int]
     nv: ClassVar[int]
+    # what those of q and of qd are, for people
+    entries: ClassVar[tuple[str, str]] = ("coordinates", "their rates")
 
     armature: PerDof = field(default=0.0, kw_only=True)
     stiffness: PerDof = field(default=0.0, kw_only=True)

@@ -64,7 +64,10 @@ def _alike(joint: Joint, stiffness: np.ndarray) -> None:
 
 @dataclass(frozen=True)
 class Axial(Joint):
-    """A joint with one axis; kinds that add no data of their own are as frozen as it is."""
+    """A joint with one axis; kinds that add no data of their own are as frozen as it is.
+
+    Its motion is the same wherever along the axis, and however turned about it, one puts the frame.
+    """
 
     axis: Numbers = (0.0, 0.0, 1.0)
 
@@ -74,6 +77,7 @@ class Revolute(Axial):
 
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
+    entries: ClassVar[tuple[str, str]] = ("angle", "its rate")
 
     def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return about_axis(np.array(self.axis), q), np.zeros(3)
@@ -92,6 +96,7 @@ class Prismatic(Axial):
 
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
+    entries: ClassVar[tuple[str, str]] = ("length", "its rate")
 
     def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.eye(3), _along(self.axis, q)
@@ -106,6 +111,7 @@ class Helical(Axial):
 
     nq: ClassVar[int] = 1
     nv: ClassVar[int] = 1
+    entries: ClassVar[tuple[str, str]] = ("angle", "its rate")
     pitch: float = 0.0
 
     def __post_init__(self) -> None:
@@ -125,6 +131,7 @@ class Cylindrical(Axial):
 
     nq: ClassVar[int] = 2
     nv: ClassVar[int] = 2
+    entries: ClassVar[tuple[str, str]] = ("angle, displacement", "their rates")
 
     def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return about_axis(np.array(self.axis), q[:1]), _along(self.axis, q[1:])
@@ -138,6 +145,7 @@ class Translation(Joint):
 
     nq: ClassVar[int] = 3
     nv: ClassVar[int] = 3
+    entries: ClassVar[tuple[str, str]] = ("x, y, z", "their rates")
 
     def pose(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.eye(3), q
@@ -152,6 +160,7 @@ class Universal(Joint):
 
     nq: ClassVar[int] = 2
     nv: ClassVar[int] = 2
+    entries: ClassVar[tuple[str, str]] = ("angle about axis1, angle about axis2", "their rates")
     axis1: Numbers = (1.0, 0.0, 0.0)
     axis2: Numbers = (0.0, 1.0, 0.0)
 
@@ -188,6 +197,7 @@ class Spherical(Joint):
 
     nq: ClassVar[int] = 4
     nv: ClassVar[int] = 3
+    entries: ClassVar[tuple[str, str]] = ("qw, qx, qy, qz: quaternion", "ω in body axes")
 
     @property
     def commuting(self) -> bool:
@@ -222,6 +232,7 @@ class Planar(Joint):
 
     nq: ClassVar[int] = 3
     nv: ClassVar[int] = 3
+    entries: ClassVar[tuple[str, str]] = ("x, y, θ", "vx, vy, ω in body axes")
 
     @property
     def commuting(self) -> bool:
@@ -257,6 +268,10 @@ class Free(Joint):
 
     nq: ClassVar[int] = 7
     nv: ClassVar[int] = 6
+    entries: ClassVar[tuple[str, str]] = (
+        "x, y, z, qw, qx, qy, qz: position in the parent, quaternion",
+        "ω; v in body axes",
+    )
 
     @property
     def commuting(self) -> bool:

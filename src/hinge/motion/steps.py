@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from ..graph.scan import Scan
 from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS, with_parameters
 from ..robot import Robot
-from ..runtime.cache import digest
+from ..robot.answers import known_key
 from ..runtime.rollout import Rollout
 from ..specialize.arrays import array_shape
 from ..specialize.canonical import Reframed, canonical
@@ -205,7 +204,7 @@ def motion_kernel(
         return Scan(traced, states, len(inputs), way.stages, (0, 1))
 
     def new() -> Rollout:
-        key = digest(pickle.dumps(mech), "simulate", repr(asked))
+        key = known_key(mech, "simulate", repr(asked))
         title = f"simulate {robot.name!r}"
         settings = {"dtype": robot.dtype, "backend": robot._backend, "key": key, "strict": True}
         return Rollout(make, shapes, states, len(inputs), title, **settings)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 
-from .. import algorithms
+from ..algorithms.declare import ALGORITHMS
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism, did_you_mean
 from ..model.parameters import PARAMETERS
@@ -33,7 +33,7 @@ from .second_order import FORMS, second_order_kernel
 if TYPE_CHECKING:
     from .front import Front
 
-__all__ = ["Answer", "answer_of", "as_results", "by_columns", "robot_kernel"]
+__all__ = ["Answer", "answer_of", "as_results", "by_columns", "known_key", "robot_kernel"]
 
 
 class Answer(Protocol):
@@ -203,13 +203,29 @@ def robot_kernel(
 
     Arrays named gravity, inertia or placement are numbers of the mechanism left open.
     """
-    if name not in algorithms.__all__:
-        hint = did_you_mean(name, algorithms.__all__)
+    if name not in ALGORITHMS:
+        hint = did_you_mean(name, ALGORITHMS)
         raise ArgumentError(f"kernel of {mech.name!r}: no algorithm is called {name!r}; {hint}")
     for unknown in (a for a in arrays if array_shape(mech, a) == ()):
         hint = did_you_mean(unknown, ("q", "f_ext", "points", *PARAMETERS, *PER_DOF))
         raise ArgumentError(f"kernel of {mech.name!r}: no array is called {unknown!r}; {hint}")
     make = partial(robot_program, mech, name, arrays, dict(static))
-    key = digest(pickle.dumps(mech), name, repr(arrays), repr(static))
+    maker = ALGORITHMS[name].function.__module__
+    key = known_key(mech, name, repr(arrays), repr(static), maker=maker)
     title = f"{name} of {mech.name!r}"
     return Kernel(make, title, arrays, dtype, backend, key, strict=True)
+
+
+_OURS = f"{__name__.partition('.')[0]}."
+
+
+def known_key(mech: Mechanism, *asked: str, maker: str | None = __name__) -> str | None:
+    """What the code for a mechanism is kept under, known before anything is traced.
+
+    None if a joint, or the module that makes the function, is not of this package: its source may
+    change while its name stays, so that only the program that tracing gives can tell.
+    """
+    makers = {maker, *(type(body.joint).__module__ for body in mech.bodies)}
+    if not all(str(name).startswith(_OURS) for name in makers):
+        return None
+    return digest(pickle.dumps(mech), *asked)

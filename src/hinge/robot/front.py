@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from .. import algorithms
 from ..algorithms import Algorithms
+from ..algorithms.declare import ALGORITHMS
 from ..errors import ArgumentError, ImmutableError
 from ..functions.compile import compile_for
 from ..model.mechanism import Mechanism, did_you_mean
@@ -226,8 +227,8 @@ class Front:
         arrays: names, by default of those that it needs; samples: 1 for a call with one or a batch
         of one, None for many; static: other arguments, such as `frame` or `active`.
         """
-        if name not in algorithms.__all__:
-            hint = did_you_mean(name, algorithms.__all__)
+        if name not in ALGORITHMS:
+            hint = did_you_mean(name, ALGORITHMS)
             raise ArgumentError(f"explain {self.name!r}: no algorithm is called {name!r}; {hint}")
         where, mech = f"explain {name} of {self.name!r}", self.mechanism
         fixed = {n: settled(mech, where, n, x, split_per_sample=False) for n, x in static.items()}
@@ -293,7 +294,7 @@ class Front:
             self._kept[asked] = make()
         return self._kept[asked]
 
-    def _ask(self, name: str, static: Mapping[str, Any], form: type = tuple, **arrays: Any) -> Any:
+    def _ask(self, name: str, static: Mapping[str, Any], **arrays: Any) -> Any:
         """The named algorithm on the arrays that are not None, checked."""
         out = arrays.pop("out", None)
         given = {n: x for n, x in {**arrays, **self._numbers}.items() if x is not None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
@@ -14,8 +13,8 @@ from ..errors import SingularError
 from ..model.mechanism import Mechanism
 from ..model.parameters import parameters
 from ..runtime.arguments import broadcast
-from ..runtime.cache import digest
 from ..runtime.kernel import Kernel
+from .answers import known_key
 from .front import Front
 from .method import Numbers, compiled
 from .settings import frame_names, split_of
@@ -80,7 +79,7 @@ class Operational(Front):
         from ..graph.program import trace
 
         make = partial(trace, function, list(shapes.values()), title)
-        own = digest(pickle.dumps(self.mechanism), "operators", repr(split), key, repr(shapes))
+        own = known_key(self.mechanism, "operators", repr(split), key, repr(shapes))
         return Kernel(make, title, list(shapes), self.dtype, self._backend, own).call
 
     def operational_space_inertia(

@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..algorithms import mass_matrix, neutral
-from ..model.joint import Joint, PerDof
-from ..model.joints import (
-    Cylindrical,
-    Free,
-    Helical,
-    Planar,
-    Spherical,
-    Translation,
-    Universal,
-)
+from ..model.joint import PerDof
 from ..model.mechanism import Body, Mechanism
 
 if TYPE_CHECKING:
@@ -24,16 +15,6 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
 __all__ = ["concerns", "conventions", "joint_table", "tree"]
-
-_COORDINATES: dict[type[Joint], tuple[str, str]] = {
-    Free: ("x, y, z, qw, qx, qy, qz: position in the parent, quaternion", "ω; v in body axes"),
-    Spherical: ("qw, qx, qy, qz: quaternion", "ω in body axes"),
-    Planar: ("x, y, θ", "vx, vy, ω in body axes"),
-    Cylindrical: ("angle, displacement", "their rates"),
-    Translation: ("x, y, z", "their rates"),
-    Helical: ("angle", "its rate"),
-    Universal: ("angle about axis1, angle about axis2", "their rates"),
-}
 
 
 def conventions(mech: Mechanism) -> str:
@@ -61,10 +42,8 @@ def _joint_line(mech: Mechanism, body: Body) -> str:
     joint, name, mimic = body.joint, body.joint_name, body.joint.mimic
     if mimic:
         return f"{name} ({joint}): {mimic.ratio:g} · {mimic.joint} + {mimic.offset:g}"
-    turns = np.any(joint.H(joint.neutral())[:, :3])
-    words = _COORDINATES.get(type(joint), ("angle" if turns else "length", "its rate"))
-    q, v = mech.q_slice(name), mech.v_slice(name)
-    return f"{name} ({joint}): q[{q.start}:{q.stop}] {words[0]} → qd[{v.start}:{v.stop}] {words[1]}"
+    (of_q, of_qd), q, v = joint.entries, mech.q_slice(name), mech.v_slice(name)
+    return f"{name} ({joint}): q[{q.start}:{q.stop}] {of_q} → qd[{v.start}:{v.stop}] {of_qd}"
 
 
 def _short(names: tuple[str, ...]) -> str:

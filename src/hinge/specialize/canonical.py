@@ -160,7 +160,7 @@ def _moved(body: Body, parent: Transform, own: Transform) -> Body:
         return replace(body, placement=_clean(start), offset=Transform(), inertia=inertia)
     # at q = 0 the moving frame is on the joint's frame
     X = start @ body.offset @ own
-    if not isinstance(joint, Revolute):
+    if type(joint) is not Revolute:
         joint = replace(joint, axis=_Z)
         return replace(body, placement=_clean(X), offset=Transform(), inertia=inertia, joint=joint)
     R, zero = _split_turn(X.rotation)
@@ -206,13 +206,13 @@ def _indifferent(joint: Joint, M: SpatialInertia) -> SpatialInertia:
     """The part of an inertia that moves with the parent as well as with the body."""
     s = 0.5 * (M.J[0, 0] + M.J[1, 1] - M.J[2, 2])
     none, ring = np.zeros(3), np.diag([s, s, 0.0])
-    if isinstance(joint, Revolute):
+    if type(joint) in (Revolute, TurnedRevolute):
         return SpatialInertia(M.mass, np.array([0.0, 0.0, M.h[2]]), ring)
-    if isinstance(joint, (Prismatic, Translation)):
+    if type(joint) in (Prismatic, Translation):
         return SpatialInertia(0.0, none, M.J)
-    if isinstance(joint, (Helical, Cylindrical)):
+    if type(joint) in (Helical, Cylindrical):
         return SpatialInertia(0.0, none, ring)
-    if isinstance(joint, (Spherical, Universal)):
+    if type(joint) in (Spherical, Universal):
         return SpatialInertia(M.mass, none, np.zeros((3, 3)))
     return SpatialInertia.zero()
 

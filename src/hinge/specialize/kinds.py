@@ -74,10 +74,11 @@ def find_kinds(form: Reframed, active: Sequence[bool] | None) -> tuple[list[Kind
     kind_of = {}
     for k, (driven, held) in enumerate(_marks(mech, active)[1:], 1):
         body = mech.bodies[k]
-        shape = TurnedRevolute if _is_hinge(body.joint) else repr(_geometry(body.joint))
-        key = (shape, driven, held)
+        own = _geometry(body.joint)
+        # hinges differ in their zero only, which is among the numbers
+        key = (type(own), "" if _is_hinge(own) else repr(own), driven, held)
         if key not in kinds:
-            example = replace(body, joint=_geometry(body.joint))
+            example = replace(body, joint=own)
             kinds[key] = len(kinds), Kind(example, mech.v_slice(body.joint_name), held)
         kind_of[k], kind = kinds[key]
         kind.table.append(_numbers(body, form.frames[k].inv))
@@ -93,7 +94,9 @@ def _marks(mech: Mechanism, active: Sequence[bool] | None) -> list[tuple[tuple[f
 
 
 def _is_hinge(joint: Joint) -> bool:
-    return isinstance(joint, Revolute) and joint.axis == (0.0, 0.0, 1.0)
+    if not isinstance(joint, Revolute) or type(joint) not in (Revolute, TurnedRevolute):
+        return False
+    return joint.axis == (0.0, 0.0, 1.0)
 
 
 def _geometry(joint: Joint) -> Joint:
