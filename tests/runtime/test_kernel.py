@@ -16,6 +16,7 @@ from hinge import ArgumentError, Kernel
 from hinge.graph.program import trace
 from hinge.runtime import cpu, engine, progress, team
 from hinge.runtime.cpu import Cpu
+from marks import short_way
 
 
 def law(A, x, s):
@@ -240,6 +241,7 @@ def test_the_short_way_gives_what_the_long_way_gives():
             np.testing.assert_array_max_ulp(fast, slow, 2)
 
 
+@short_way
 def test_the_short_way_is_for_exact_arrays_only():
     def other(*arguments, **keywords):
         return arguments, keywords
@@ -259,6 +261,7 @@ def test_the_short_way_is_for_exact_arrays_only():
     assert fast(A, x, s=s, out=None) == ((A, x), {"s": s, "out": None})
 
 
+@short_way
 def test_several_results_in_a_type_of_their_own():
     fast = LAW.fast(lambda *a: "handed on", Pair)
     for lead in ((), (11,)):
@@ -274,6 +277,7 @@ def handed_on(*arguments, **keywords):
     return "handed on"
 
 
+@short_way
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 100])
 def test_batches_take_the_short_way(count):
     arguments = sample((count,))
@@ -302,6 +306,7 @@ def law_out(lead, dtype=float):
     return [np.zeros((*lead, 2), dtype), np.zeros(lead, dtype)]
 
 
+@short_way
 @pytest.mark.parametrize("lead", [(), (0,), (1,), (11,)])
 @pytest.mark.parametrize(
     ("given", "form"),
@@ -314,6 +319,7 @@ def test_several_arrays_of_out_take_the_short_way(lead, given, form):
     check(got, arguments)
 
 
+@short_way
 def test_several_arrays_of_out_in_float32():
     kernel = hinge.compile(law, dtype=np.float32, A=(2, 3), x=(3,), s=())
     for lead in ((), (9,)):
@@ -325,6 +331,7 @@ def test_several_arrays_of_out_in_float32():
         assert kernel.fast(handed_on)(*arguments, out=law_out(lead)) == "handed on"
 
 
+@short_way
 def test_a_kernel_without_arguments():
     kernel = hinge.compile(lambda: (np.arange(2.0), 3.0))
     out = [np.zeros(2), np.zeros(())]
@@ -373,6 +380,7 @@ def test_other_outs_that_make_sense_take_the_long_way(lead):
         check(LAW(*arguments, out=out), arguments)
 
 
+@short_way
 def test_an_out_that_overlaps_takes_the_long_way():
     twice, room = TWICE.fast(handed_on), np.ones((9, 2))
     for x, out in ((room, room), (room[1:], room[:-1]), (room[:-1], room[1:])):
@@ -380,6 +388,7 @@ def test_an_out_that_overlaps_takes_the_long_way():
     assert twice(room[:4], out=room[4:8])[0, 0] == 2 and (room[8] == 1).all()
 
 
+@short_way
 def test_any_of_several_arrays_of_out_may_overlap_an_argument():
     A, x, s = sample((5,))
     fast = LAW.fast(handed_on)
@@ -396,6 +405,7 @@ def test_any_of_several_arrays_of_out_may_overlap_an_argument():
     check(fast(A[0], own, one, out=(own[:2], one)), (A[0], x[0], s[0]))
 
 
+@short_way
 @pytest.mark.parametrize("lead", [(), (5,)])
 def test_arrays_of_out_must_not_overlap_one_another(lead):
     arguments, count = sample(lead), int(np.prod(lead))
@@ -409,6 +419,7 @@ def test_arrays_of_out_must_not_overlap_one_another(lead):
         LAW(*arguments, out=overlapping)
 
 
+@short_way
 def test_batches_worth_several_threads_take_the_long_way_once(monkeypatch):
     monkeypatch.setattr(cpu, "_WORK_PER_HELPER", 100)
     monkeypatch.setattr(cpu, "HERE", np.zeros(1, dtype=np.int64))
@@ -421,6 +432,7 @@ def test_batches_worth_several_threads_take_the_long_way_once(monkeypatch):
     assert (twice(x) == 2 * x).all()
 
 
+@short_way
 def test_what_the_long_way_raises_comes_through():
     def other(*arguments):
         raise KeyError("no")
@@ -442,6 +454,7 @@ def test_results_are_fresh_arrays():
     assert not np.shares_memory(same(x), x)
 
 
+@short_way
 def test_a_function_keeps_its_code_and_a_kernel_is_let_go():
     kernel = hinge.compile(lambda x: x + 0.125, x=(1,))
     alone, gone = kernel.fast(print), weakref.ref(kernel)
@@ -514,6 +527,7 @@ def test_the_short_way_knows_its_python(monkeypatch):
 # numbers that are not finite
 
 
+@short_way
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_strict_kernel_spoils_a_bad_sample_alone(bad, dtype):
@@ -554,6 +568,7 @@ def test_other_kernels_leave_numbers_alone():
 # what a kernel tells
 
 
+@short_way
 def test_a_kernel_tells_what_it_is():
     assert LAW.ops == (11, 8, 0, 1, 0) and LAW.names == ("A", "x", "s")
     assert Kernel(LAW.program).names == ("argument 1", "argument 2", "argument 3")

@@ -22,6 +22,7 @@ from hinge.graph.program import trace
 from hinge.robot.answers import robot_kernel
 from hinge.runtime import engine, loader, symbols
 from hinge.runtime.target import Target, host
+from marks import short_way
 from public_tour import CONDITIONS
 from windows_code import declarations
 
@@ -49,7 +50,7 @@ def tour(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def usual(tour):
-    return tour("as it is", "assert t.fast()")
+    return tour("as it is", f"assert t.fast() == {engine.fast_calls_work()}")
 
 
 def agree(got, expected):
@@ -59,7 +60,7 @@ def agree(got, expected):
         assert np.abs(got[name] - x).max() <= 1e3 * eps * max(1.0, np.abs(x).max()), name
 
 
-@pytest.mark.skipif(not engine.fast_calls_work(), reason="there is nothing else here")
+@short_way
 @pytest.mark.parametrize("condition", CONDITIONS[:3])
 def test_all_works_without_the_c_interface_of_python(tour, usual, condition):
     agree(tour(condition, "assert not t.fast()"), usual)
@@ -76,9 +77,10 @@ def test_all_works_without_the_devices_of_linux(tour, usual, condition):
 
 @on_linux
 @on_x86
+@short_way
 def test_code_for_windows_computes_the_same(tour, usual):
     entered = "import windows_code; assert len(windows_code._kept()) > 20"
-    agree(tour("windows code", f"assert t.fast(); {entered}"), usual)
+    agree(tour("windows code", entered), usual)
 
 
 # names that objects leave open
@@ -191,7 +193,7 @@ def test_the_quick_tests_are_there():
     assert all((TESTS.parent / line).exists() for line in lines if not line.startswith("#"))
 
 
-@pytest.mark.skipif(not engine.fast_calls_work(), reason="there is no short way here")
+@short_way
 def test_every_name_has_an_address():
     assert set(symbols.symbols()) == SYMBOLS and all(symbols.symbols().values())
 

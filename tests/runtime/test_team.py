@@ -14,6 +14,7 @@ from hinge import Kernel
 from hinge.runtime import cpu, team
 from hinge.runtime.cpu import Cpu
 from hinge.runtime.threads import thread_count
+from marks import short_way
 
 RUN = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
@@ -41,6 +42,7 @@ def covered(parts, size):
     return [b for b, *_ in parts] == [0, *(e for _, e, *_ in parts[:-1])] and parts[-1][1] == size
 
 
+@short_way
 @pytest.mark.parametrize("size", [1, 8, 9, 1000, 4096, 100_003])
 @pytest.mark.parametrize("helpers", [1, 3, 1000])
 def test_parts_are_the_batch_in_whole_tiles(size, helpers):
@@ -49,6 +51,7 @@ def test_parts_are_the_batch_in_whole_tiles(size, helpers):
     assert len({thread for _, _, thread, _ in parts}) <= thread_count(None)
 
 
+@short_way
 @two_cores
 def test_a_helper_comes_whether_it_slept_or_not():
     for pause in (0.0, 0.0, 0.05, 0.0):
@@ -57,6 +60,7 @@ def test_a_helper_comes_whether_it_slept_or_not():
         assert covered(parts, 1000) and len({thread for _, _, thread, _ in parts}) == 2
 
 
+@short_way
 @two_cores
 def test_everybody_has_an_area_of_his_own():
     parts = shared(lambda begin, end: time.sleep(2e-3), 1000, helpers=thread_count(None) - 1)
@@ -65,6 +69,7 @@ def test_everybody_has_an_area_of_his_own():
     assert owner == {0} and len(pairs) == len({area for _, area in pairs}) > 1
 
 
+@short_way
 @two_cores
 def test_the_caller_waits_for_parts_that_were_begun():
     done, caller = [], threading.get_ident()
@@ -77,6 +82,7 @@ def test_the_caller_waits_for_parts_that_were_begun():
     assert covered(parts, 256) and sorted(done) == [part[:2] for part in parts]
 
 
+@short_way
 def test_who_comes_second_works_alone():
     inner = []
 
@@ -88,6 +94,7 @@ def test_who_comes_second_works_alone():
     assert [part[:2] for part in inner] == [(0, 1000)]
 
 
+@short_way
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_in_the_middle_of_a_batch_has_a_team_of_its_own():
@@ -111,6 +118,7 @@ def in_the_child():
     os._exit(0 if covered(parts, 1000) and threads == min(2, thread_count(None)) else 1)
 
 
+@short_way
 def test_one_thread_starts_nobody_and_leaving_at_once_is_fine():
     run_python("""
 import numpy as np, hinge

@@ -13,6 +13,7 @@ from hinge import Kernel
 from hinge.runtime import cpu, threads
 from hinge.runtime.cpu import Cpu
 from hinge.runtime.threads import in_parallel
+from marks import short_way
 from mechanisms import EPS
 
 RNG = np.random.default_rng(0)
@@ -92,6 +93,7 @@ def test_calls_from_many_threads_at_once():
         assert all(pool.map(user, range(6)))
 
 
+@short_way
 def test_the_lock_of_the_interpreter_is_let_go():
     """While machine code runs in one thread, Python runs in another."""
     kernel = Kernel(HEAVY.program, backend=Cpu(threads=1))
