@@ -56,8 +56,8 @@ def run_code_for_windows() -> None:
     define, load = entry._definition, cpu._Code.__init__
     entry._definition = lambda title, address, doc: define(title, _inward(address), doc)
 
-    def loaded(self: cpu._Code, *given: Any) -> None:
-        load(self, *given)
+    def loaded(self: cpu._Code, *given: Any, **named: Any) -> None:
+        load(self, *given, **named)
         self._run = type(self._run)(_inward(self.library.address("run")))
 
     cpu._Code.__init__ = loaded
