@@ -5,6 +5,7 @@ import gc
 import inspect
 import pickle
 import pydoc
+import threading
 import weakref
 
 import numpy as np
@@ -182,6 +183,23 @@ def test_a_robot_that_nobody_needs_is_collected():
     assert gone() is None
 
 
+def test_no_array_is_kept():
+    robot = zoo.arm(2)
+
+    class Watched(np.ndarray):
+        """Arrays that can be watched."""
+
+    gone = []
+    for _ in range(4):
+        q, out = np.zeros(2).view(Watched), np.zeros((2, 2)).view(Watched)
+        robot.mass_matrix(np.asarray(q), out=out.view(np.ndarray))
+        robot.inverse_dynamics(q, q, q)
+        gone += [weakref.ref(q), weakref.ref(out)]
+        del q, out
+    gc.collect()
+    assert not any(ref() is not None for ref in gone)
+
+
 def test_many_frames_take_turns():
     """More settings than a door remembers."""
     robot = zoo.humanoid()
@@ -191,6 +209,29 @@ def test_many_frames_take_turns():
     for _ in range(3):
         for frame in frames:
             assert_close(robot.frame_pose(q, frame), robot.alg.frame_pose(q, frame), 8 * EPS)
+
+
+def test_threads_take_turns_at_one_door():
+    """More settings than a door remembers, asked for and forgotten while others are in them."""
+    robot = zoo.humanoid()
+    q = np.array([robot.random_configuration(i) for i in range(400)])
+    frames = robot.frame_names[-12:]
+    expected = {frame: robot.frame_pose(q, frame) for frame in frames}
+    wrong = []
+
+    def work(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(150):
+            frame = frames[rng.integers(len(frames))]
+            if not np.array_equal(robot.frame_pose(q, frame), expected[frame]):
+                wrong.append(frame)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 def test_names_that_are_equal_but_not_the_same_object():

@@ -122,8 +122,9 @@ class Method:
             robot._doors[self] = door
             # found there before the class is asked
             robot.__dict__.update(dict.fromkeys(_names(type(robot)).get(self, ()), door.call))
+        # kept with the robot: a thread may be in it when the door has forgotten it
         again = partial(self._again, robot, answer)
-        entry = answer.entry(again)
+        entry = robot._keep((self, answer), lambda: answer.entry(again))
         if entry is not None:
             door.learn(values, entry)
 

@@ -8,6 +8,7 @@ learned means the same value: "tool" written in a program is one object, call af
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from functools import lru_cache
@@ -71,7 +72,7 @@ class Door:
         # what the table has addresses of
         self._names = [sys.intern(p.name) for p in parameters]
         self._answers: list[Any] = []
-        self._turn = 0
+        self._turn, self._learning = 0, threading.Lock()
         out = self._names.index("out") if "out" in self._names else -1
         self._table[:NAMES] = (len(parameters), out, 0, -1, self._first)
         self._table[NAMES : NAMES + len(parameters)] = [id(n) for n in self._names]
@@ -84,29 +85,30 @@ class Door:
         """From now on, calls with arguments like these go straight to the entry.
 
         values: those of the parameters, in their order; arrays that are given are any arrays.
+        entry: whoever asks for it keeps it, since a thread may be in it when it is forgotten here.
         """
-        question = [_GIVEN if self._is_given(p, x) else id(x) for p, x in self._pairs(values)]
-        if not self._most or not all(_is_lasting(p, x) for p, x in self._pairs(values)):
+        pairs = list(zip(self.parameters, values, strict=True))
+        # arrays are not kept: neither they nor out are part of the question
+        kept = [None if p.is_array else x for p, x in pairs]
+        question = [
+            _GIVEN if p.is_array and p.name != "out" and x is not None else id(k)
+            for (p, x), k in zip(pairs, kept, strict=True)
+        ]
+        if not self._most or not all(map(_is_lasting, kept)):
             return
-        known = [a[0] for a in self._answers]
-        if question in known:
-            at = known.index(question)
-        elif len(self._answers) < self._most:
-            at = len(self._answers)
-            self._answers.append(None)
-        else:
-            at, self._turn = self._turn, (self._turn + 1) % self._most
-        self._answers[at] = (question, list(values), entry)
-        self._write(at, question, entry)
+        with self._learning:
+            known = [a[0] for a in self._answers]
+            if question in known:
+                at = known.index(question)
+            elif len(known) < self._most:
+                at = len(known)
+            else:
+                at, self._turn = self._turn, (self._turn + 1) % self._most
+            # the table first: until then another thread may be sent to what it says
+            self._write(at, question, entry, max(len(known), at + 1))
+            self._answers[at : at + 1] = [(question, kept, entry)]
 
-    def _pairs(self, values: Sequence[Any]) -> Any:
-        return zip(self.parameters, values, strict=True)
-
-    @staticmethod
-    def _is_given(parameter: Parameter, value: Any) -> bool:
-        return parameter.is_array and parameter.name != "out" and value is not None
-
-    def _write(self, at: int, question: list[int], entry: Entry) -> None:
+    def _write(self, at: int, question: list[int], entry: Entry, count: int) -> None:
         """The answer in the table; of calls with what is required and no more, it is direct."""
         arrays = [i for i, x in enumerate(question) if x == _GIVEN]
         row = np.zeros(self._answer, dtype=np.int64)
@@ -115,7 +117,7 @@ class Door:
         row[3 + self._room : 3 + self._room + len(question)] = question
         begin = self._first + at * self._answer
         self._table[begin : begin + self._answer] = row
-        self._table[2] = len(self._answers)
+        self._table[2] = count
         if at == 0:
             pairs = zip(self.parameters, question, strict=True)
             plain = all(x == (_GIVEN if p.required else id(p.default)) for p, x in pairs)
@@ -130,12 +132,10 @@ def _code() -> Library:
     return helper_library(door_text())
 
 
-def _is_lasting(parameter: Parameter, value: Any) -> bool:
+def _is_lasting(value: Any) -> bool:
     """Whether the same object will mean the same for ever."""
-    if parameter.is_array:
-        return True
     if type(value) is tuple:
-        return all(_is_lasting(parameter, x) for x in value)
+        return all(map(_is_lasting, value))
     frozen = is_dataclass(value) and type(value).__dataclass_params__.frozen  # pyright: ignore
     return value is None or type(value) in (str, int, float, bool) or frozen
 
