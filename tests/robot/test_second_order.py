@@ -7,6 +7,7 @@ import pytest
 
 import hinge
 from hinge import zoo
+from hinge.model.parameters import parameters
 from mechanisms import EPS, assert_close, complex_step, random_state
 
 ROBOTS = {"arm": zoo.arm(3), "space_arm": zoo.space_arm(1), "ball": zoo.tree(11, 2)}
@@ -75,3 +76,14 @@ def test_wrong_arguments():
         robot.inverse_dynamics_derivatives(x, x, x, order=3)
     with pytest.raises(hinge.ArgumentError, match="second derivatives know forces in body axes"):
         robot.forward_dynamics_derivatives(x, x, x, np.zeros((3, 6)), load="dead", order=2)
+
+
+def test_second_derivatives_say_what_they_do_not_take():
+    x, robot = np.zeros(2), hinge.Robot(zoo.arm(2).mechanism, parameters=("inertia",))
+    inertia = parameters(robot.mechanism)["inertia"]
+    with pytest.raises(hinge.ArgumentError, match="second derivatives take no inertia; leave it"):
+        robot.inverse_dynamics_derivatives(x, x, x, order=2, inertia=inertia)
+    with pytest.raises(hinge.ArgumentError, match="second derivatives take no method; leave it"):
+        robot.forward_dynamics_derivatives(x, x, x, order=2, method="articulated")
+    with pytest.raises(hinge.ArgumentError, match="take no points; leave it out, or use hinge.hes"):
+        robot.inverse_dynamics_derivatives(x, x, x, points=np.zeros((2, 3)), order=2)
