@@ -48,7 +48,13 @@ def _narrowed(config):
     """Whether other tests were chosen than those that run by default."""
     option, default = config.option, config.getini("addopts")
     other = option.markexpr != default[default.index("-m") + 1]
-    fewer = option.keyword or option.ignore or option.deselect or option.lf or option.collectonly
+    fewer = (
+        option.keyword
+        or option.ignore
+        or option.deselect
+        or getattr(option, "lf", False)
+        or option.collectonly
+    )
     return bool(other or fewer)
 
 

@@ -103,30 +103,36 @@ class Method:
         arrays.update(robot._numbers)
         given = {n: x for n, x in arrays.items() if x is not None}
         answer = robot._answer(self.name, tuple(given), static, self.form)
+        if isinstance(door := robot._doors.get(self), Door):
+            learned, named = self._learned(robot, door, values, answer), {"out": out}
+            return learned(*given.values(), **(named if out is not None else {}))
         result = answer(where, robot._arguments(given), out)
-        if not robot._numbers and "active" not in given:
-            self._remember(robot, parameters, values, answer)
+        if self in robot._doors:
+            self._learned(robot, self._opened(robot, parameters), values, answer)
+        elif not robot._numbers and fast_calls_work():
+            robot._doors[self] = "called once"
         return result
 
-    def _remember(
-        self, robot: Front, parameters: tuple[Parameter, ...], values: list[Any], answer: Any
-    ) -> None:
-        """Let the door answer such calls from now on; it is made at the second call."""
-        door = robot._doors.get(self)
-        if door is None or not fast_calls_work():
-            robot._doors[self] = door or "called once"
-            return
-        if not isinstance(door, Door):
-            otherwise = MethodType(self.checked, robot)
-            door = Door(robot, self.name, self.__doc__ or "", parameters, otherwise)
-            robot._doors[self] = door
-            # found there before the class is asked
-            robot.__dict__.update(dict.fromkeys(_names(type(robot)).get(self, ()), door.call))
+    def _opened(self, robot: Front, parameters: tuple[Parameter, ...]) -> Door:
+        """The door that answers from now on."""
+        otherwise = MethodType(self.checked, robot)
+        door = Door(robot, self.name, self.__doc__ or "", parameters, otherwise)
+        robot._doors[self] = door
+        # found there before the class is asked
+        robot.__dict__.update(dict.fromkeys(_names(type(robot)).get(self, ()), door.call))
+        return door
+
+    def _learned(
+        self, robot: Front, door: Door, values: list[Any], answer: Any
+    ) -> Callable[..., Any]:
+        """What takes the arrays of such a call; the door knows it from now on."""
         # kept with the robot: a thread may be in it when the door has forgotten it
         again = partial(self._again, robot, answer)
         entry = robot._keep((self, answer), lambda: answer.entry(again))
-        if entry is not None:
-            door.learn(values, entry)
+        if entry is None:
+            return again
+        door.learn(values, entry)
+        return robot._keep((self, answer, "function"), lambda: entry.function(self.name))
 
     def _again(self, robot: Front, answer: Any, *arrays: Any, out: Any = None) -> Any:
         """The checked way for arrays that machine code was given and handed on."""
