@@ -26,8 +26,15 @@ _LINE = 64
 
 _BLOCKS: list[np.ndarray] = []
 _LOCK = threading.Lock()
-# the list, the name `block` and the argument of the counting function refer to a block nobody has
-_FREE = 3
+
+
+def _references(blocks: list[np.ndarray], i: int) -> int:
+    """To a block of a list: that of the list, and what Python counts of this very line."""
+    return sys.getrefcount(blocks[i])
+
+
+# those to a block that nobody has; what a line counts for is another in Python 3.14
+_FREE = _references([np.empty(0)], 0) if hasattr(sys, "getrefcount") else 0
 
 
 def arrays(shapes: Sequence[tuple[int, ...]], dtype: np.dtype) -> list[np.ndarray]:
@@ -48,9 +55,10 @@ def results(
 def release() -> int:
     """Forget all blocks; how many bytes nobody else held."""
     with _LOCK:
-        free = sum(block.nbytes for block in _BLOCKS if sys.getrefcount(block) <= _FREE)
+        free = [i for i in range(len(_BLOCKS)) if _references(_BLOCKS, i) <= _FREE]
+        size = sum(_BLOCKS[i].nbytes for i in free)
         _BLOCKS.clear()
-    return free
+    return size
 
 
 def _array(shape: tuple[int, ...], dtype: np.dtype, size: int) -> np.ndarray:
@@ -68,9 +76,7 @@ def _array(shape: tuple[int, ...], dtype: np.dtype, size: int) -> np.ndarray:
 def _found(size: int) -> np.ndarray | None:
     """A block of that size, or somewhat larger, that nobody has; it leaves the list."""
     for i in range(len(_BLOCKS)):
-        block = _BLOCKS[i]
-        fits = size + _LINE <= block.nbytes <= _SLACK * size + _LINE
-        if fits and sys.getrefcount(block) <= _FREE:
+        fits = size + _LINE <= _BLOCKS[i].nbytes <= _SLACK * size + _LINE
+        if fits and _references(_BLOCKS, i) <= _FREE:
             return _BLOCKS.pop(i)
-        del block
     return None
