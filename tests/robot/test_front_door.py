@@ -141,6 +141,7 @@ class Heavier(Robot):
     """A robot with a method and an attribute of its own."""
 
     def __init__(self, mechanism):
+        self.early = 1
         super().__init__(mechanism)
         self.factor = 2
 
@@ -159,7 +160,7 @@ def test_methods_can_be_overridden():
     assert np.array_equal(copy.copy(robot).crba(q), plain.crba(q))
     again = pickle.loads(pickle.dumps(robot))
     assert again.factor == 2 and np.array_equal(again.mass_matrix(q), robot.mass_matrix(q))
-    assert copy.deepcopy(robot).factor == 2
+    assert copy.deepcopy(robot).factor == 2 and robot.early == 1
 
 
 def test_a_robot_pickles_without_what_it_has_learned():

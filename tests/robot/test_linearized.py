@@ -183,6 +183,29 @@ def test_a_wrong_out_by_parts_is_refused(monkeypatch):
     assert messages[:3] == messages[3:]
 
 
+WRONG = {
+    "ragged": ([[1.0], [1.0, 2.0]], "q is ragged"),
+    "shape": (np.zeros(3), r"q has shape \(3,\)"),
+    "NaN": (np.array([0.0, np.nan]), r"q\[1\] is nan"),
+    "text": ("here", "q has dtype"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_is_wrong_by_parts_is_said_of_the_whole(wrong, monkeypatch):
+    from hinge.specialize import routing
+
+    monkeypatch.setattr(routing, "ONE_SAMPLE_BY_PARTS", range(100))
+    robot, x = hinge.Robot(zoo.arm(2).mechanism), np.zeros(2)
+    q, message = WRONG[wrong]
+    for _ in range(4):
+        with pytest.raises(
+            ArgumentError, match=f"forward_dynamics_derivatives of 'arm2': {message}"
+        ):
+            robot.forward_dynamics_derivatives(q, x, x)
+        robot.forward_dynamics_derivatives(x, x, x)
+
+
 def test_the_cheaper_axes_are_taken():
     """A long chain of general hinges is cheaper in ground axes, an arm of right angles is not."""
     from hinge.algorithms import inverse_dynamics_derivatives as generic

@@ -20,7 +20,7 @@ from ..algorithms.declare import ALGORITHMS
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism, did_you_mean
 from ..model.parameters import PARAMETERS
-from ..runtime.arguments import Argument, broadcast, checked_out, refuse_infinite
+from ..runtime.arguments import Argument, broadcast, checked, checked_out, refuse_infinite
 from ..runtime.backend import Backend
 from ..runtime.cache import digest
 from ..runtime.entry import Entry
@@ -60,13 +60,15 @@ def answer_of(
     many, one = (route(robot.mechanism, name, arrays, static, n) for n in (None, 1))
     if many.plan == "columns":
         return ByColumns(robot, many, arrays, static, form)
-    kernel = ByKernel(robot.kernel(name, *arrays, **static), arrays, form)
-    return ByParts(robot, kernel, static) if one.plan == "parts" else kernel
+    kernel = robot.kernel(name, *arrays, **static)
+    if one.plan == "parts":
+        return ByParts(robot, ByKernel(kernel, arrays, form, least=2), static)
+    return ByKernel(kernel, arrays, form)
 
 
 @final
 class ByKernel:
-    """One kernel."""
+    """One kernel; least: how many samples go straight to its machine code."""
 
     def __init__(self, kernel: Kernel, arrays: tuple[str, ...], form: type, least: int = 0) -> None:
         self.kernel, self.arrays, self.form, self.least = kernel, arrays, form, least
@@ -110,14 +112,19 @@ class ByParts:
 
     def __init__(self, robot: Front, kernel: ByKernel, static: dict[str, Any]) -> None:
         self.robot, self.kernel, self.static = robot, kernel, static
-        self.arrays, kernel.least = kernel.arrays, 2
+        self.arrays = kernel.arrays
 
     def __call__(self, where: str, given: Sequence[Argument], out: Any) -> Any:
-        values = {a.name: np.asarray(a.value) for a in given}
-        leads = [values[a.name].shape[: values[a.name].ndim - len(a.shape)] for a in given]
-        if any(n != 1 for lead in leads for n in lead):
-            return self.kernel(where, given, out)
-        return self._parts(where, values, out)
+        try:
+            values = {a.name: np.asarray(a.value) for a in given}
+            leads = [values[a.name].shape[: values[a.name].ndim - len(a.shape)] for a in given]
+            if any(n != 1 for lead in leads for n in lead):
+                return self.kernel(where, given, out)
+            return self._parts(where, values, out)
+        except ValueError:
+            # what is wrong with an argument is said of this call, not of one of its parts
+            checked(where, given, self.robot.dtype, strict=True)
+            raise
 
     def _parts(self, where: str, x: dict[str, Any], out: Any) -> Any:
         robot: Any = self.robot

@@ -86,11 +86,13 @@ class Front:
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
             is_ours = type(self).__module__.startswith("hinge.")
-            if is_ours or hasattr(type(self), name) or hasattr(self._mechanism, name):
+            mechanism = self.__dict__.get("_mechanism")
+            if is_ours or hasattr(type(self), name) or hasattr(mechanism, name):
+                which = "" if mechanism is None else f" {mechanism.name!r}"
                 raise ImmutableError(
-                    f"robot {self.name!r}: {name} cannot be set: kernels are compiled for it as it "
-                    f"is; make another one (hinge.edit changes mechanisms, hinge.Robot takes "
-                    f"dtype, threads and parameters), or a subclass with attributes of its own"
+                    f"robot{which}: {name} cannot be set: kernels are compiled for it as it is; "
+                    f"make another one (hinge.edit changes mechanisms, hinge.Robot takes dtype, "
+                    f"threads and parameters), or a subclass with attributes of its own"
                 )
         object.__setattr__(self, name, value)
 

@@ -104,8 +104,8 @@ class Method:
         given = {n: x for n, x in arrays.items() if x is not None}
         answer = robot._answer(self.name, tuple(given), static, self.form)
         if isinstance(door := robot._doors.get(self), Door):
-            learned, named = self._learned(robot, door, values, answer), {"out": out}
-            return learned(*given.values(), **(named if out is not None else {}))
+            named = {} if out is None else {"out": out}
+            return self._learned(robot, door, values, answer)(*given.values(), **named)
         result = answer(where, robot._arguments(given), out)
         if self in robot._doors:
             self._learned(robot, self._opened(robot, parameters), values, answer)
@@ -136,10 +136,8 @@ class Method:
 
     def _again(self, robot: Front, answer: Any, *arrays: Any, out: Any = None) -> Any:
         """The checked way for arrays that machine code was given and handed on."""
-        where, given = (
-            f"{self.name} of {robot.name!r}",
-            dict(zip(answer.arrays, arrays, strict=True)),
-        )
+        where = f"{self.name} of {robot.name!r}"
+        given = dict(zip(answer.arrays, arrays, strict=True))
         missing = [n for n, x in given.items() if x is None]
         _require_none(where, missing, (p.name for p in self.of(robot)))
         return answer(where, robot._arguments(given), out)

@@ -116,6 +116,9 @@ class Door:
         row[3 : 3 + len(arrays)] = arrays
         row[3 + self._room : 3 + self._room + len(question)] = question
         begin = self._first + at * self._answer
+        if at == 0:
+            # no thread may take the direct way to what is being replaced
+            self._table[3] = -1
         self._table[begin : begin + self._answer] = row
         self._table[2] = count
         if at == 0:

@@ -96,18 +96,15 @@ class Kernel(Generic[P, R]):
         """The kernel as a plain function of positional arguments."""
         return self.fast(self._slow)
 
-    def fast(
-        self, otherwise: Callable[..., Any], form: type = tuple, single: bool = True
-    ) -> Callable[..., Any]:
+    def fast(self, otherwise: Callable[..., Any], form: type = tuple) -> Callable[..., Any]:
         """Calls that take the short way with arrays of exactly the expected kind.
 
         otherwise: what to call with any other arguments, with the first batch that is worth
         several threads, with one sample of a large program, and, if the kernel is strict, with one
         sample whose result is not finite.
         form: of several results, tuple or a type derived from it.
-        single: whether one sample takes the short way at all.
         """
-        entry = self.entry(otherwise, form, 0 if single else 2)
+        entry = self.entry(otherwise, form)
         return otherwise if entry is None else entry.function(self.name)
 
     def entry(
