@@ -338,7 +338,8 @@ def test_a_kernel_without_arguments():
     for got in (kernel(), kernel.fast(handed_on)(), kernel.fast(handed_on)(out=out)):
         assert (got[0] == [0, 1]).all() and got[1] == 3
     assert got[0] is out[0] and got[1] is out[1]
-    assert kernel.fast(handed_on, single=False)() == "handed on"
+    later = kernel.entry(handed_on, least=2)
+    assert later is not None and later.function("later")() == "handed on"
 
 
 BAD_OUTS = {
