@@ -167,14 +167,4 @@ def _row(
     settings: Settings,
 ) -> Row:
     times = {name: t / count for name, t in interleave(all_, settings).items()}
-    return Row(
-        case,
-        quantity,
-        kind,
-        count,
-        {k: float(t.min()) for k, t in times.items()},
-        {k: float(np.median(t)) for k, t in times.items()},
-        {k: float(np.median(t / times["hinge"])) for k, t in times.items() if k != "hinge"},
-        difference,
-        {c.name: c.statement for c in all_},
-    )
+    return Row.of(case, quantity, kind, count, all_, times, difference)

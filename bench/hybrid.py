@@ -78,7 +78,8 @@ def _contest(case: Case, active: np.ndarray, settings: Settings) -> Row:
     # how much of it is Pinocchio's own
     alone = [_crba(c) for c in others]
     samples = {"hinge": BATCH, "pin": _FEW, "crba": _FEW}
-    times = interleave([ours, *others, *alone], settings)
+    everyone = [ours, *others, *alone]
+    times = interleave(everyone, settings)
     each = {name: t / samples[name] for name, t in times.items()}
     difference = {}
     for other in others:
@@ -86,17 +87,7 @@ def _contest(case: Case, active: np.ndarray, settings: Settings) -> Row:
         difference[other.name] = worst = float(np.abs(a - b).max() / np.abs(b).max())
         if not worst < AGREEMENT:
             raise WrongResultError(f"hybrid dynamics of {case.name} differ by {worst:.1e}")
-    return Row(
-        case,
-        "hybrid_dynamics",
-        "hybrid",
-        BATCH,
-        {name: float(t.min()) for name, t in each.items()},
-        {name: float(np.median(t)) for name, t in each.items()},
-        {c.name: float(np.median(each[c.name] / each["hinge"])) for c in (*others, *alone)},
-        difference,
-        {c.name: c.statement for c in (ours, *others, *alone)},
-    )
+    return Row.of(case, "hybrid_dynamics", "hybrid", BATCH, everyone, each, difference)
 
 
 def _hinge(case: Case, states: States, active: np.ndarray) -> Contestant:

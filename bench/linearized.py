@@ -59,17 +59,7 @@ def linearized(case: Case, settings: Settings) -> Iterator[Row]:
                 if not worst < TOLERANCE:
                     raise WrongResultError(f"{quantity} of {name} differs by {worst:.1e}")
             times = {k: t / count for k, t in interleave(contestants, settings).items()}
-            yield Row(
-                case,
-                quantity,
-                kind,
-                count,
-                {k: float(t.min()) for k, t in times.items()},
-                {k: float(np.median(t)) for k, t in times.items()},
-                {k: float(np.median(t / times["hinge"])) for k, t in times.items() if k != "hinge"},
-                differences,
-                {c.name: c.statement for c in contestants},
-            )
+            yield Row.of(case, quantity, kind, count, contestants, times, differences)
 
 
 def _difference(got: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> float:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import statistics
 import timeit
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -62,6 +61,34 @@ class Row:
     difference: dict[str, float] = field(default_factory=dict)
     statements: dict[str, str] = field(default_factory=dict)
 
+    @classmethod
+    def of(
+        cls,
+        case: Case,
+        quantity: str,
+        kind: str,
+        batch: int,
+        contestants: Sequence[Contestant],
+        times: Mapping[str, np.ndarray],
+        difference: dict[str, float],
+    ) -> Row:
+        """times: seconds per state of every contestant in every round."""
+        return cls(
+            case,
+            quantity,
+            kind,
+            batch,
+            {name: float(t.min()) for name, t in times.items()},
+            {name: float(np.median(t)) for name, t in times.items()},
+            {
+                name: float(np.median(t / times["hinge"]))
+                for name, t in times.items()
+                if name != "hinge"
+            },
+            difference,
+            {c.name: c.statement.strip() for c in contestants},
+        )
+
 
 def interleave(contestants: Sequence[Contestant], settings: Settings) -> dict[str, np.ndarray]:
     """Seconds per run of every contestant in every round; every other round goes backwards."""
@@ -118,18 +145,8 @@ def contest(
     robot, count = hinge.Robot(case.mechanism), len(states.q) if kind != "single" else 1
     difference = {c.name: compare(ours, c, robot, states) for c in others}
     difference["generic"] = compare(ours, generic(case, quantity, states), robot, states)
-    times = interleave(all_, s)
-    return Row(
-        case,
-        quantity,
-        kind,
-        count,
-        {name: float(t.min()) / count for name, t in times.items()},
-        {name: float(statistics.median(t)) / count for name, t in times.items()},
-        {c.name: float(np.median(times[c.name] / times["hinge"])) for c in others},
-        difference,
-        {c.name: c.statement for c in all_},
-    )
+    times = {name: t / count for name, t in interleave(all_, s).items()}
+    return Row.of(case, quantity, kind, count, all_, times, difference)
 
 
 def generic(case: Case, quantity: str, states: States) -> Contestant:

@@ -71,17 +71,7 @@ def _row(case: Case, name: str, line: str, scope: dict[str, Any], settings: Sett
     if not worst < AGREEMENT:
         raise WrongResultError(f"{name} of plain Python differs by {worst:.1e}")
     times = interleave(pair, settings)
-    return Row(
-        case,
-        name,
-        "operators",
-        1,
-        {k: float(t.min()) for k, t in times.items()},
-        {k: float(np.median(t)) for k, t in times.items()},
-        {"plain": float(np.median(times["plain"] / times["hinge"]))},
-        {"plain": worst},
-        {c.name: c.statement for c in pair},
-    )
+    return Row.of(case, name, "operators", 1, pair, times, {"plain": worst})
 
 
 def _result(contestant: Contestant, q: np.ndarray) -> np.ndarray:

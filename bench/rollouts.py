@@ -69,7 +69,8 @@ def rollouts(case: Case, settings: Settings) -> Iterator[Row]:
 
 def _row(case: Case, batch: int, runners: list[Runner], settings: Settings) -> Row:
     ours, *others = runners
-    times = interleave([r.contestant for r in runners], settings)
+    everyone = [r.contestant for r in runners]
+    times = interleave(everyone, settings)
     differences = {}
     for r in others:
         a, b = ours.contestant.result()[: r.samples], r.contestant.result()
@@ -77,20 +78,7 @@ def _row(case: Case, batch: int, runners: list[Runner], settings: Settings) -> R
         if not worst < AGREEMENT:
             raise WrongResultError(f"rollouts of {r.contestant.name} differ by {worst:.1e}")
     each = {r.contestant.name: times[r.contestant.name] / r.samples / STEPS for r in runners}
-    return Row(
-        case,
-        f"{STEPS} steps of RK4",
-        "rollout",
-        batch,
-        {name: float(t.min()) for name, t in each.items()},
-        {name: float(np.median(t)) for name, t in each.items()},
-        {
-            r.contestant.name: float(np.median(each[r.contestant.name] / each["hinge"]))
-            for r in others
-        },
-        differences,
-        {r.contestant.name: r.contestant.statement for r in runners},
-    )
+    return Row.of(case, f"{STEPS} steps of RK4", "rollout", batch, everyone, each, differences)
 
 
 def _hinge(mechanism: hinge.Mechanism, states: States) -> Runner:

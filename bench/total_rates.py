@@ -67,17 +67,7 @@ def total_rates(case: Case, settings: Settings) -> Iterator[Row]:
             if not worst < TOLERANCE:
                 raise WrongResultError(f"{quantity} of {name} differs by {worst:.1e}")
         times = {k: t / BATCH for k, t in interleave(contestants, settings).items()}
-        yield Row(
-            case,
-            quantity,
-            "total rates",
-            BATCH,
-            {k: float(t.min()) for k, t in times.items()},
-            {k: float(np.median(t)) for k, t in times.items()},
-            {k: float(np.median(t / times["hinge"])) for k, t in times.items() if k != "hinge"},
-            differences,
-            {c.name: c.statement.strip() for c in contestants},
-        )
+        yield Row.of(case, quantity, "total rates", BATCH, contestants, times, differences)
 
 
 def _hinge(
