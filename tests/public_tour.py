@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 CONDITIONS = ["no vectorcall", "another Python", "other objects", "macos", "windows"]
-_OF_LINUX = ["sched_yield", "sched_getaffinity", "register_at_fork", "getuid", "uname"]
+_OF_LINUX = ["sched_yield", "sched_getaffinity", "register_at_fork", "geteuid", "uname"]
 _OF_LINUX += ["O_NOFOLLOW", "fork", "process_cpu_count"]
 
 

@@ -1,6 +1,7 @@
 """Compiled code on disk: found again, never trusted, and never in the way."""
 
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from hinge.runtime import artifact, cache, cpu, engine
 from hinge.runtime.target import Target
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the place depends on the system")
-posix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="owners and modes of POSIX")
+posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes of POSIX")
 
 
 @pytest.fixture
@@ -63,6 +64,24 @@ def _folder(file):
     file.mkdir()
 
 
+def _pipe(file):
+    file.unlink()
+    os.mkfifo(file)
+
+
+def _socket(file):
+    file.unlink()
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(file))
+
+
+def _other(file):
+    """What is sound under another key."""
+    cache.store("other", b"other code")
+    file.write_bytes(file.with_name("other").read_bytes())
+    file.with_name("other").unlink()
+
+
 DAMAGE = {
     "a flipped bit": _flip,
     "a wrong digest": lambda f: f.write_bytes(f.read_bytes()[:15] + bytes(32) + b"code"),
@@ -73,6 +92,11 @@ DAMAGE = {
     "longer": lambda f: f.write_bytes(f.read_bytes() + b"!"),
     "a link": _link,
     "a folder": _folder,
+    "a pipe": _pipe,
+    "a socket": _socket,
+    "that of another key": _other,
+    "a terabyte": lambda f: os.truncate(f, 1 << 40),
+    "not to be read": lambda f: f.chmod(0o000) or os.truncate(f, 0),
     "writable by others": lambda f: f.chmod(0o622),
     "gone": lambda f: f.unlink(),
 }
@@ -88,6 +112,7 @@ def test_a_file_that_is_not_sound_is_not_there(place, damage):
     cache.store("key", b"new code")
     assert cache.load("key") == (None if damage == "a folder" else b"new code")
     assert not list(place.glob(".new-*"))
+    assert cache.clear() == (damage != "a folder") + (damage == "a link")
 
 
 # the folder
@@ -111,9 +136,77 @@ def test_a_folder_that_others_can_write_is_not_used(place, mode):
 @posix
 def test_a_folder_of_someone_else_is_not_used(place, monkeypatch):
     cache.store("key", b"code")
-    other = os.getuid() + 1
-    monkeypatch.setattr(os, "getuid", lambda: other)
+    other = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: other)
     assert_no_cache()
+
+
+def _as_it_looks(monkeypatch, path, owner, mode):
+    """Another owner and mode of one path, to whoever looks."""
+    real = os.lstat
+
+    def lstat(asked, *arguments, **keywords):
+        status = real(asked, *arguments, **keywords)
+        if os.fspath(asked) != str(path):
+            return status
+        kind = stat.S_IFMT(status.st_mode)
+        return os.stat_result([kind | mode, *status[1:4], owner, *status[5:]])
+
+    monkeypatch.setattr(os, "lstat", lstat)
+
+
+@posix
+@pytest.mark.parametrize(
+    "stranger, mode, used",
+    [
+        pytest.param(False, 0o755, True, id="mine"),
+        pytest.param(True, 0o755, False, id="a stranger's"),
+        pytest.param(False, 0o777, False, id="open to all"),
+        pytest.param(False, 0o1777, True, id="open to all, but owners rename"),
+    ],
+)
+def test_nobody_else_can_put_another_folder_in_its_place(place, monkeypatch, stranger, mode, used):
+    cache.store("key", b"code")
+    _as_it_looks(monkeypatch, place.parent, os.geteuid() + stranger * 12345, mode)
+    if used:
+        assert cache.load("key") == b"code" and cache.folder() == place
+    else:
+        assert_no_cache()
+
+
+@posix
+def test_a_folder_behind_a_link(place, monkeypatch, tmp_path):
+    """One's own link is followed, a stranger's is not; nor is one into a stranger's folder."""
+    real = tmp_path / "elsewhere" / "kept"
+    real.mkdir(parents=True, mode=0o700)
+    place.symlink_to(real)
+    cache.store("key", b"code")
+    assert cache.load("key") == b"code" and (real / "key").exists()
+    for part in (place, real.parent):
+        with monkeypatch.context() as m:
+            _as_it_looks(m, part, os.geteuid() + 12345, 0o755)
+            assert_no_cache()
+
+
+@posix
+def test_a_relative_name_counts_for_nothing(place, monkeypatch, tmp_path):
+    """What lies in the folder that a program is run in may have come with an archive."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for name in ("", ".", "cache", "~/.cache", "../x"):
+        monkeypatch.setenv("XDG_CACHE_HOME", name)
+        assert cache.folder() == tmp_path / "home/.cache/hinge"
+    monkeypatch.setenv("HOME", "home")
+    assert_no_cache()
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert_no_cache()
+    assert {f.name for f in tmp_path.iterdir()} == {"home"}
+
+
+def test_two_slashes_in_front(place, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "/" + os.environ["XDG_CACHE_HOME"])
+    cache.store("key", b"code")
+    assert cache.load("key") == b"code"
 
 
 def test_a_file_in_place_of_the_folder(place, monkeypatch):
@@ -156,7 +249,7 @@ def test_a_folder_that_cannot_be_written(place, monkeypatch):
     assert [f.name for f in place.iterdir()] == ["key"]
 
 
-@pytest.mark.skipif(getattr(os, "getuid", lambda: 0)() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 0)() == 0, reason="root may write everywhere")
 def test_a_read_only_folder(place):
     cache.store("key", b"code")
     place.chmod(0o500)
@@ -164,15 +257,63 @@ def test_a_read_only_folder(place):
     assert cache.load("other") is None and cache.load("key") == b"code"
 
 
+@posix
+def test_a_full_disk_leaves_nothing_behind(place):
+    """Whatever the folder is on: a limit on the size of files stands for its end."""
+    cache.store("key", b"code")
+    run_python(FULL)
+    assert cache.load("key") == b"code" and [f.name for f in place.iterdir()] == ["key"]
+
+
+FULL = """
+import resource, signal
+from hinge.runtime import cache
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+cache.store("large", bytes(100_000))
+cache.store("key", bytes(100_000))
+assert cache.load("large") is None and cache.load("key") == b"code"
+"""
+
+
+@posix
+def test_an_interrupt_leaves_nothing_behind(place, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    cache.store("key", b"code")
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cache.store("key", b"new code")
+    assert [f.name for f in place.iterdir()] == ["key"] and cache.load("key") == b"code"
+
+
+def test_a_folder_that_cannot_be_listed(place, monkeypatch):
+    def refuse(*arguments):
+        raise PermissionError("not to be listed")
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    cache.store("key", b"code")
+    assert cache.load("key") == b"code" and cache.info() == (place, 0, 0)
+
+
 def test_each_system_has_its_place(monkeypatch):
-    monkeypatch.setenv("LOCALAPPDATA", "local")
-    monkeypatch.setattr(Path, "home", lambda: Path("me"))
+    local, me = Path("/local").absolute(), Path("/me").absolute()
+    monkeypatch.setenv("LOCALAPPDATA", str(local))
+    monkeypatch.setattr(Path, "home", lambda: me)
     monkeypatch.setattr(sys, "platform", "win32")
-    assert cache._place() == Path("local/hinge/cache")
-    monkeypatch.delenv("LOCALAPPDATA")
-    assert cache._place() == Path("me/AppData/Local/hinge/cache")
+    assert cache._place() == local / "hinge/cache"
+    for name in ("", "local"):
+        monkeypatch.setenv("LOCALAPPDATA", name)
+        assert cache._place() == me / "AppData/Local/hinge/cache"
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert cache._place() == Path("me/Library/Caches/hinge")
+    assert cache._place() == me / "Library/Caches/hinge"
+
+
+def test_where_owners_are_not_known_the_folder_is_used(place, monkeypatch):
+    monkeypatch.delattr(os, "geteuid", raising=False)
+    cache.store("key", b"code")
+    assert cache.load("key") == b"code"
 
 
 def test_info_and_clear(place):
@@ -371,3 +512,20 @@ def test_a_new_process_finds_the_code(place):
     assert in_a_new_process(4) == ("[]", expected)
     place.chmod(0o777)
     assert in_a_new_process(5) == (done, expected)
+
+
+@linux
+def test_one_kernel_in_the_place_of_another_is_not_run(place):
+    """Copied over every other file, whatever compiles afterwards gives its own numbers."""
+    code = """
+import numpy as np, hinge
+q = np.array([0.1, 0.2])
+for robot in (hinge.zoo.arm(2), hinge.zoo.pendulum(2)):
+    print(robot.mass_matrix(q).tolist(), robot.inverse_dynamics(q, q, q).tolist())
+"""
+    expected = run_python(code)
+    files = sorted(place.iterdir())
+    assert len(files) == 4
+    for file in files[1:]:
+        file.write_bytes(files[0].read_bytes())
+    assert run_python(code) == expected
