@@ -14,9 +14,12 @@ import pytest
 import hinge
 from hinge import ArgumentError, Kernel
 from hinge.graph.program import trace
+from hinge.graph.scan import Scan
 from hinge.runtime import cpu, engine, progress, team
 from hinge.runtime.cpu import Cpu
+from hinge.runtime.rollout import Rollout
 from marks import short_way
+from mechanisms import assert_same_bits
 
 
 def law(A, x, s):
@@ -559,6 +562,20 @@ def test_large_numbers_are_finite_though_their_sum_is_not(dtype):
     x[5, 2] = np.nan
     for part in kernel(x):
         assert np.isnan(part[5]).all() and np.array_equal(np.abs(part[4]), x[4])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_beside_a_bad_sample_not_even_the_sign_of_a_zero_changes(dtype):
+    program = trace(lambda x: -x, [(3,)])
+    kernel, x = Kernel(program, dtype=dtype, strict=True), np.zeros((9, 3), dtype)
+    before = kernel(x)
+    x[4, 1] = np.nan
+    now = kernel(x)
+    assert np.isnan(now[4]).all() and np.signbit(before).all()
+    assert_same_bits(np.delete(now, 4, 0), np.delete(before, 4, 0))
+    scan = Scan(program, states=1, recorded=(0,))
+    rows = Rollout(scan, {"x": (3,)}, 1, dtype=dtype, strict=True)(np.zeros(3), steps=3)
+    assert np.signbit(rows).all(axis=1).tolist() == [True, False, True]
 
 
 def test_other_kernels_leave_numbers_alone():

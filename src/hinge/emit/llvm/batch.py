@@ -93,7 +93,7 @@ class _Run:
             bits = code.call(gather, self.out, varying, bits, result=f.bits)
             with code.when(code.call(f"spoilt_{f.name}", bits, result="i1")):
                 nan = code.cast("bitcast", bits, f.type)
-                code.call(f"add_{f.name}", self.out, varying, nan)
+                code.call(f"take_away_{f.name}", self.out, varying, nan)
                 put_constants(code, layout, f, self.out, nan)
                 self.unpacked(b, f.value(0.0))
                 put_constants(code, layout, f, self.out)

@@ -72,12 +72,12 @@ def parameters(program: Program | LoopProgram) -> list[str]:
 
 
 def put_constants(
-    code: Function, layout: Layout, f: Flavor, out: Value, plus: Value | None = None
+    code: Function, layout: Layout, f: Flavor, out: Value, minus: Value | None = None
 ) -> None:
-    """Store the values which are constants, with something added if it is asked for."""
+    """Store the values which are constants, with something taken from them if it is asked for."""
     for i in range(layout.varying, layout.size):
         value = f.value(layout.values[i].value)
-        code.put(value if plus is None else code.op("fadd", value, plus), out, i)
+        code.put(value if minus is None else code.op("fsub", value, minus), out, i)
 
 
 class Body(ABC):

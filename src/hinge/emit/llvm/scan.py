@@ -215,7 +215,7 @@ class _Loop:
             put_constants(code, layout, f, made)
         if self.strict:
             nan = self.finite_sum(now, made)
-            code.call(f"add_{f.name}", made, i64(layout.varying), nan)
+            code.call(f"take_away_{f.name}", made, i64(layout.varying), nan)
             put_constants(code, layout, f, made, nan)
             if self.own:
                 self.taken(made, new)

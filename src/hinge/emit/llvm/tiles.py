@@ -186,19 +186,22 @@ def _shuffled(code: Function, f: Flavor, a: Value, b: Value, picks: Sequence[int
 
 @lru_cache(maxsize=8)
 def sums(f: Flavor) -> str:
-    """Two loops over n values: the bits of all x − x gathered, and a number added to each."""
+    """Two loops over n values: the bits of all x − x gathered, and a number taken from each.
+
+    That is NaN, or 0, which leaves each as it is: added to −0 it would give +0.
+    """
     gather = Function(f"gather_{f.name}", f.bits, "ptr x", "i64 n", f"{f.bits} start")
     x, n, start = gather.parameters
     with gather.count(0, n, carried=[start]) as loop:
         value = gather.entry(f.type, x, loop.i)
         loop.next = [_gathered(gather, f, value, loop.carried[0])]
     gather.ret(loop.carried[0])
-    add = Function(f"add_{f.name}", "void", "ptr x", "i64 n", f"{f.type} a")
-    x, n, a = add.parameters
-    with add.count(0, n) as loop:
-        where = add.at(x, loop.i, f.type)
-        add.store(add.op("fadd", add.load(f.type, where), a), where)
-    return gather.text() + add.ret().text()
+    take = Function(f"take_away_{f.name}", "void", "ptr x", "i64 n", f"{f.type} a")
+    x, n, a = take.parameters
+    with take.count(0, n) as loop:
+        where = take.at(x, loop.i, f.type)
+        take.store(take.op("fsub", take.load(f.type, where), a), where)
+    return gather.text() + take.ret().text()
 
 
 @lru_cache(maxsize=8)
