@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from typing import Any
+
 __all__ = [
     "ArgumentError",
     "HingeError",
@@ -10,6 +14,7 @@ __all__ = [
     "ModelWarning",
     "SingularError",
     "TraceError",
+    "warn_of_model",
 ]
 
 
@@ -30,7 +35,7 @@ class ImmutableError(HingeError, AttributeError):
 
 
 class ModelWarning(UserWarning):
-    """A mechanism can be used, but a number in it is not what nature makes."""
+    """A mechanism can be used, but something in it is odd, or was not read."""
 
 
 class SingularError(HingeError, ArithmeticError):
@@ -39,3 +44,23 @@ class SingularError(HingeError, ArithmeticError):
 
 class TraceError(HingeError, TypeError):
     """A traced scalar was asked for something that only a number has."""
+
+
+def warn_of_model(message: str) -> None:
+    """Give a `ModelWarning` that points at the line outside this package that called into it."""
+    caller = sys._getframe(1)
+    while caller.f_back is not None and _is_ours(caller.f_globals):
+        caller = caller.f_back
+    warnings.warn_explicit(
+        message,
+        ModelWarning,
+        caller.f_code.co_filename,
+        caller.f_lineno,
+        module=caller.f_globals.get("__name__"),
+        registry=caller.f_globals.setdefault("__warningregistry__", {}),
+    )
+
+
+def _is_ours(names: dict[str, Any]) -> bool:
+    """Whether the global names of a piece of code are those of a module of this package."""
+    return str(names.get("__name__")).partition(".")[0] == __name__.partition(".")[0]

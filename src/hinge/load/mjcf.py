@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError, ModelWarning
+from ..errors import ModelError, warn_of_model
 from ..model.mechanism import Mechanism
 from .mjcf_source import MjcfSource
 from .mujoco_model import mechanism_from_model
@@ -52,7 +51,7 @@ def read_mjcf(
     if lines := left_out(model):
         said.insert(0, f"left out: {'; '.join(lines)}")
     if said:
-        warnings.warn(f"{source}: {'. '.join(said)}", ModelWarning, stacklevel=2)
+        warn_of_model(f"{source}: {'. '.join(said)}")
     return mechanism
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
@@ -11,7 +10,7 @@ import numpy as np
 
 from ..algebra.rotation import is_rotation
 from ..algebra.spatial import Inertia, Transform
-from ..errors import ModelError, ModelWarning
+from ..errors import ModelError, warn_of_model
 from .joint import Joint, Mimic
 from .joints import Fixed
 from .mechanism import GROUND, Body, Frame, Mechanism, did_you_mean, ground
@@ -168,7 +167,7 @@ def check_inertia(where: str, inertia: Inertia, nonphysical: str = "error") -> N
     if problem and nonphysical == "error":
         raise ModelError(f"{where}: {problem}")
     if problem and nonphysical == "warn":
-        warnings.warn(f"{where}: {problem}", ModelWarning, stacklevel=4)
+        warn_of_model(f"{where}: {problem}")
 
 
 def _inertia_problem(inertia: Inertia) -> str:

@@ -108,6 +108,18 @@ class Mechanism:
         """Every body, every merged link and every added frame, the ground included."""
         return tuple(f.name for f in self.frames)
 
+    @cached_property
+    def _joint_numbers(self) -> dict[str, int]:
+        return {b.joint_name: k for k, b in enumerate(self.bodies) if k}
+
+    @cached_property
+    def _body_numbers(self) -> dict[str, int]:
+        return {b.name: k for k, b in enumerate(self.bodies)}
+
+    @cached_property
+    def _frame_numbers(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.frame_names)}
+
     @property
     def n_bodies(self) -> int:
         """How many bodies move."""
@@ -130,15 +142,15 @@ class Mechanism:
 
     def joint_index(self, name: str) -> int:
         """The number of the body that the named joint carries."""
-        return _lookup("joint", name, self.joint_names, self.name) + 1
+        return _lookup("joint", name, self._joint_numbers, self.name)
 
     def body_index(self, name: str) -> int:
         """The number of the named body; 0 is the ground."""
-        return _lookup("body", name, (self.bodies[0].name, *self.body_names), self.name)
+        return _lookup("body", name, self._body_numbers, self.name)
 
     def frame(self, name: str) -> Frame:
         """The named frame."""
-        return self.frames[_lookup("frame", name, self.frame_names, self.name)]
+        return self.frames[_lookup("frame", name, self._frame_numbers, self.name)]
 
     def q_slice(self, joint: str) -> slice:
         """Where the joint's coordinates are in q; a follower's are its leader's."""
@@ -382,10 +394,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"known: {', '.join(known[:12])}{', …' if len(known) > 12 else ''}"
 
 
-def _lookup(what: str, name: str, known: tuple[str, ...], where: str) -> int:
+def _lookup(what: str, name: str, known: dict[str, int], where: str) -> int:
     try:
-        return known.index(name)
-    except ValueError:
+        return known[name]
+    except (KeyError, TypeError):  # a list, say, is no name
         hint = did_you_mean(str(name), known)
         raise ArgumentError(f"{where!r} has no {what} {name!r}; {hint}") from None
 
