@@ -17,6 +17,40 @@ from hinge import edit
 ROBOTS = "example-robot-data/robots"
 PANDA = "panda_description/urdf/panda.urdf"
 
+# a small URDF file without a fault
+ARM = """<?xml version="1.0"?>
+<robot name="arm">
+  <link name="base"/>
+  <link name="upper">
+    <inertial>
+      <origin xyz="0 0 0.5" rpy="0 0 0"/>
+      <mass value="2"/>
+      <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.02"/>
+    </inertial>
+    <visual>
+      <origin xyz="0 0 0.5"/>
+      <geometry><box size="0.1 0.1 1"/></geometry>
+      <material name="red"><color rgba="1 0 0 1"/></material>
+    </visual>
+  </link>
+  <link name="lower"/>
+  <joint name="shoulder" type="revolute">
+    <parent link="base"/>
+    <child link="upper"/>
+    <origin xyz="0 0 1" rpy="0 0 0.1"/>
+    <axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" velocity="2" effort="3"/>
+    <dynamics damping="0.1" friction="0.2"/>
+  </joint>
+  <joint name="elbow" type="continuous">
+    <parent link="upper"/>
+    <child link="lower"/>
+    <axis xyz="0 1 0"/>
+    <mimic joint="shoulder" multiplier="2" offset="0.1"/>
+  </joint>
+</robot>
+"""
+
 
 @cache
 def urdf_files() -> list[Path]:

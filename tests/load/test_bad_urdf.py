@@ -15,40 +15,8 @@ from hinge.errors import ModelError
 from hinge.load import xml
 from hinge.load.urdf import read_urdf
 from hinge.model.mechanism import Mechanism
-from robot_files import odd_models_allowed, refusal
+from robot_files import ARM, odd_models_allowed, refusal
 
-ARM = """<?xml version="1.0"?>
-<robot name="arm">
-  <link name="base"/>
-  <link name="upper">
-    <inertial>
-      <origin xyz="0 0 0.5" rpy="0 0 0"/>
-      <mass value="2"/>
-      <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.02"/>
-    </inertial>
-    <visual>
-      <origin xyz="0 0 0.5"/>
-      <geometry><box size="0.1 0.1 1"/></geometry>
-      <material name="red"><color rgba="1 0 0 1"/></material>
-    </visual>
-  </link>
-  <link name="lower"/>
-  <joint name="shoulder" type="revolute">
-    <parent link="base"/>
-    <child link="upper"/>
-    <origin xyz="0 0 1" rpy="0 0 0.1"/>
-    <axis xyz="0 1 0"/>
-    <limit lower="-1" upper="1" velocity="2" effort="3"/>
-    <dynamics damping="0.1" friction="0.2"/>
-  </joint>
-  <joint name="elbow" type="continuous">
-    <parent link="upper"/>
-    <child link="lower"/>
-    <axis xyz="0 1 0"/>
-    <mimic joint="shoulder" multiplier="2" offset="0.1"/>
-  </joint>
-</robot>
-"""
 ELBOW = ARM[ARM.index('  <joint name="elbow"') : ARM.index("</robot>")]
 WRIST = ELBOW.replace("elbow", "wrist")
 
@@ -82,12 +50,7 @@ CHANGES = [
     ('xyz="0 0 1"', 'xyz="1 2 3 4"', "20: <origin> has xyz='1 2 3 4'; expected 3 numbers"),
     ('xyz="0 0 1"', 'xyz="0 0 ${z}"', "20: <origin> has xyz='0 0 ${z}'; expected 3 numbers"),
     ('rpy="0 0 0.1"', 'rpy="0 0 -inf"', "20: <origin> has rpy='0 0 -inf'; expected 3 numbers"),
-    ('lower="-1"', 'lower="nan"', "22: <limit> has lower='nan'; expected one number"),
-    ('lower="-1"', 'lower="3"', "17: <joint> 'shoulder': Revolute: lower limit (3.0,) is above"),
-    ('effort="3"', 'effort="-3"', "17: <joint> 'shoulder': Revolute: effort_limit is -3; it must"),
     ('damping="0.1"', 'damping="-1"', "17: <joint> 'shoulder': Revolute: damping is -1; it must"),
-    ('rgba="1 0 0 1"', 'rgba="1 0 0"', "13: <color> has rgba='1 0 0'; expected 4 numbers"),
-    ('size="0.1 0.1 1"', 'size="1 -1 1"', "12: <box> has a size of -1 m; it must not be negative"),
     ('<axis xyz="0 1 0"/>', '<axis xyz="0 0 0"/>', "21: <joint> 'shoulder' has axis (0.0, 0.0, 0"),
     ('rpy="0 0 0.1"', 'quat_xyzw="0 0 0 0"', "20: <origin> has quat_xyzw of length 0; give a unit"),
     ('rpy="0 0 0.1"', 'rpy="0 0 0" quat_xyzw="0 0 0 1"', "20: <origin> has both rpy and quat_xyzw"),
@@ -113,10 +76,11 @@ CHANGES = [
         "mimic ",
         "29: <mimic> has no attribute 'joint' (it has multiplier",
     ),
-    ('<geometry><box size="0.1 0.1 1"/></geometry>', "", "10: <visual> has no <geometry>; add one"),
-    ('<box size="0.1 0.1 1"/>', "", "12: <geometry> has no shape; give one of box, sphere"),
-    ('<box size="0.1 0.1 1"/>', '<mesh scale="1 1 1"/>', "12: <mesh> has no attribute 'filename'"),
-    ('size="0.1 0.1 1"', "", "12: <box> has no attribute 'size'; add it"),
+    (
+        "izz=",
+        "izx=",
+        "8: <inertia> has no attribute 'izz' (it has ixx, ixy, ixz, iyy, iyz, izx",
+    ),
     # twice
     (
         '<mass value="2"/>',
@@ -126,7 +90,6 @@ CHANGES = [
     ('link name="lower"', 'link name="base"', "16: <link> 'base' is there twice, first on line 3"),
     ('joint name="elbow"', 'joint name="shoulder"', "25: <joint> 'shoulder' is there twice, first"),
     ('child link="lower"', 'child link="upper"', "25: link 'upper' is the child of joints 'shou"),
-    ("<box", "<sphere/><box", "12: <geometry> has 2 shapes; give one of box, sphere"),
     # unknown
     (
         '"revolute"',
@@ -141,10 +104,18 @@ CHANGES = [
         "multipler",
         "29: <mimic> has an unknown attribute 'multipler'; did you mean 'mu",
     ),
+    (
+        'iyy="0.1"',
+        'iyy="0.1" iyx="0.01"',
+        "8: <inertia> has ixy=0 and iyx=0.01; an inertia is ",
+    ),
+    ("izz=", "ixz2='1' izz=", "8: <inertia> has an unknown attribute 'ixz2'; did you mean 'ixz'?"),
+    (
+        "damping=",
+        "dampin=",
+        "23: <dynamics> has an unknown attribute 'dampin'; did you mean 'da",
+    ),
     (' rpy="0 0 0.1"', ' rpv="0 0 1"', "20: <origin> has an unknown attribute 'rpv'; did you mean"),
-    ("izz=", "izx=", "8: <inertia> has an unknown attribute 'izx'; did you mean 'izz'?"),
-    ('type="revolute"', 'type="revolute" tipe="x"', "17: <joint> has an unknown attribute 'tipe'"),
-    ("<box", "<bocs", "12: <geometry> has an unknown shape 'bocs'; known: box, sphere, cylinder"),
     ("inertial", "inertal", "5: <link> 'upper' has an unknown element <inertal>; did you mean <in"),
     (
         "<axis",
@@ -218,7 +189,7 @@ DOCUMENTS = [
     ("<a>" * 3_500_000, "1: elements are nested more than 200 deep; flatten them"),
     ("<a b='" + "x" * 10_000_000, "1: not well-formed XML (unclosed token); correct the file"),
     ("<" + "a" * 10_000_000 + "/>", "1: the root element is <aaaa"),
-    (f"<robot><link name='{'x' * 10_000_000}'><inertial/></link></robot>", "1: <inertial> has no"),
+    (f"<robot><link name='{'x' * 10_000_000}'><inertal/></link></robot>", "1: <link> 'xxx"),
 ]
 
 
@@ -269,14 +240,6 @@ def test_bases_that_cannot_float():
     expected = "25: joint 'root_joint' has the name of the joint that carries the floating base; re"
     assert refused(taken, floating_base=True).startswith(expected)
     assert read_urdf(taken, "arm.urdf").joint_names == ("shoulder", "root_joint")
-
-
-def test_mesh_that_climbs_out_has_a_line(tmp_path):
-    mesh = ARM.replace("<box size", '<mesh filename="../secret.stl"/><box size')
-    mesh = mesh.replace('<box size="0.1 0.1 1"/>', "")
-    expected = "12: mesh '../secret.stl' leads out of its folder; move the mesh, or pass the folder"
-    assert refused(mesh, folder=tmp_path).startswith(expected)
-    read_urdf(mesh, "arm.urdf", folder=tmp_path, package_dirs=[tmp_path.parent])
 
 
 def test_nothing_else_is_opened(tmp_path, monkeypatch):

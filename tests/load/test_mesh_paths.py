@@ -1,15 +1,18 @@
-"""Mesh names: where they lead, and where they may not."""
+"""Mesh names: where they lead; and files, which are read only as far as they may."""
 
 from __future__ import annotations
 
 import ntpath
+import os
 from types import SimpleNamespace
 
 import pytest
 
+import hinge
 from hinge.errors import ModelError
-from hinge.load import paths
-from hinge.load.paths import resolve_mesh
+from hinge.load import paths, xml
+from hinge.load.paths import read_bounded, resolve_mesh
+from robot_files import ARM
 
 
 @pytest.fixture
@@ -23,7 +26,7 @@ def packages(tmp_path, monkeypatch):
 
 
 def resolve(name, folder=None, package_dirs=()):
-    return resolve_mesh(name, folder, package_dirs, "r.urdf:1")
+    return resolve_mesh(name, folder, package_dirs)
 
 
 @pytest.mark.parametrize("uri", ["package://arm/meshes/a.stl", "package:///arm//meshes/./a.stl"])
@@ -51,37 +54,31 @@ def test_mesh_names_that_need_no_package(packages):
     assert resolve("arm/../b.stl") == "b.stl"
 
 
-def test_mesh_may_leave_its_folder_into_one_that_is_given(packages):
-    src, found = packages / "src", str(packages / "other/b.stl")
-    assert resolve("../other/b.stl", src, [packages]) == found
-    assert resolve("package://arm/../../other/b.stl", None, [src, packages]) == found
-
-
 @pytest.mark.parametrize(
-    "name",
+    ("name", "expected"),
     [
-        "../other/b.stl",
-        "arm/../../other/b.stl",
-        "package://arm/../other/b.stl",
-        "package://arm/../../other/b.stl",
-        "package://../other/b.stl",
-        "package:///../other/b.stl",
-        "package://unknown/../b.stl",
-        "package://unknown/a/../../b.stl",
+        ("../other/b.stl", "{0}/other/b.stl"),
+        ("arm/../../other/b.stl", "{0}/other/b.stl"),
+        ("package://arm/../../other/b.stl", "{0}/other/b.stl"),
+        ("package://../other/b.stl", "package://../other/b.stl"),
+        ("package://unknown/../b.stl", "package://unknown/../b.stl"),
     ],
 )
-@pytest.mark.parametrize("known", [True, False])
-def test_mesh_that_climbs_out_is_refused(packages, name, known):
-    src, dirs = packages / "src", [packages / "src/arm"] if known else []
-    with pytest.raises(ModelError) as caught:
-        resolve(name, src, dirs)
-    expected = f"r.urdf:1: mesh {name!r} leads out of its folder; move the mesh, or pass the folder"
-    assert str(caught.value).startswith(expected) and "package_dirs" in str(caught.value)
+def test_mesh_outside_of_its_folder_keeps_its_name(packages, name, expected):
+    src = packages / "src"
+    assert resolve(name, src, [src]) == expected.format(packages)
 
 
-def test_mesh_of_a_text_without_folder_may_not_climb():
-    with pytest.raises(ModelError, match="leads out of its folder"):
-        resolve("a/../../b.stl")
+def test_mesh_of_a_text_without_folder_keeps_its_name():
+    assert resolve("a/../../b.stl") == "../b.stl"
+
+
+def test_file_with_a_mesh_outside_of_its_folder(tmp_path):
+    file = tmp_path / "urdf" / "arm.urdf"
+    file.parent.mkdir()
+    file.write_text(ARM.replace('<box size="0.1 0.1 1"/>', '<mesh filename="../meshes/a.stl"/>'))
+    (shape,) = hinge.load(file).mechanism.bodies[1].visuals
+    assert shape.mesh == str(tmp_path / "meshes" / "a.stl")
 
 
 def test_drives_of_windows(monkeypatch):
@@ -92,7 +89,52 @@ def test_drives_of_windows(monkeypatch):
     assert resolve("file:///D:/meshes/a%20b.stl") == "D:\\meshes\\a b.stl"
     assert resolve("D:/meshes/a.stl", folder) == "D:\\meshes\\a.stl"
     assert resolve("meshes/a.stl", folder) == "C:\\robots\\arm\\meshes\\a.stl"
-    assert not paths._contains("C:\\robots", "D:\\robots\\a.stl")
-    assert paths._contains("c:\\robots", "C:\\robots\\a.stl")
-    with pytest.raises(ModelError, match="leads out"):
-        resolve("../../a.stl", folder)
+    assert resolve("../meshes/a.stl", folder) == "C:\\robots\\meshes\\a.stl"
+
+
+# reading
+
+
+def test_file_that_is_too_large_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    file = tmp_path / "huge.urdf"
+    with file.open("wb") as f:
+        f.truncate(3_000_000_000)
+
+    def refuse(*args, **kwargs):
+        raise AssertionError(f"opened {args}")
+
+    monkeypatch.setattr("builtins.open", refuse)
+    with pytest.raises(ModelError, match=f"huge.urdf': it has more than {xml.MAX_BYTES} bytes"):
+        hinge.load(file)
+
+
+def test_file_without_a_size_is_read_as_far_as_the_limit(tmp_path):
+    endless = "/proc/self/environ"
+    if not os.path.exists(endless) or os.path.getsize(endless):
+        pytest.skip("no file here that is larger than it says")
+    with pytest.raises(OSError, match="more than 1 bytes"):
+        read_bounded(endless, 1)
+
+
+def test_file_as_large_as_may_be(tmp_path):
+    (tmp_path / "a").write_bytes(b"12345")
+    assert read_bounded(tmp_path / "a", 5) == b"12345"
+    with pytest.raises(OSError, match="it has more than 4 bytes"):
+        read_bounded(tmp_path / "a", 4)
+
+
+def test_what_is_no_file_is_refused_and_does_not_hang(tmp_path):
+    pipe = tmp_path / "pipe.urdf"
+    os.mkfifo(pipe)
+    before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
+    for path in (pipe, tmp_path, "/dev/zero"):
+        with pytest.raises(ModelError, match="it is not a regular file; give the path of a URDF"):
+            hinge.load(path)
+    assert not before or len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("path", ["no.urdf", "a\x00b", "x" * 10_000])
+def test_path_that_cannot_be_is_one_short_error(path):
+    with pytest.raises(ModelError, match="^cannot read '") as caught:
+        hinge.load(path)
+    assert len(str(caught.value)) < 400

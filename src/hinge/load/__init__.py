@@ -20,35 +20,40 @@ def load_mechanism(
     """The mechanism in a URDF or MJCF file, or in the text of one (which begins with "<")."""
     # a program that loads no file need not wait for the readers
     from .mjcf import read_mjcf
-    from .urdf import read_urdf
+    from .urdf import mechanism_of
     from .xml import parse
 
     if not isinstance(path_or_text, (str, os.PathLike)):
         raise ModelError(
             f"load needs the path of a URDF or MJCF file, or its text, got {path_or_text!r}"
         )
-    if isinstance(path_or_text, str) and path_or_text.lstrip().startswith("<"):
+    if isinstance(path_or_text, str) and path_or_text.lstrip(" \t\r\n\ufeff").startswith("<"):
         text, source, folder = path_or_text, "<text>", None
     else:
         path = Path(path_or_text)
         text, source, folder = _read(path), str(path), path.resolve().parent
-    readers = {"robot": read_urdf, "mujoco": read_mjcf, "mujocoinclude": read_mjcf}
     root = parse(text, source)
-    if root.tag not in readers:
-        raise ModelError(
-            f"{source}:{root.line}: the root element is <{root.tag}>; expected <robot> (URDF) or "
-            f"<mujoco> (MJCF)"
+    if root.tag == "robot":
+        return mechanism_of(root, floating_base, package_dirs, folder)
+    if root.tag in ("mujoco", "mujocoinclude"):
+        return read_mjcf(
+            text, source, floating_base=floating_base, folder=folder, package_dirs=package_dirs
         )
-    return readers[root.tag](
-        text, source, floating_base=floating_base, folder=folder, package_dirs=package_dirs
+    raise ModelError(
+        f"{source}:{root.line}: the root element is <{root.tag[:60]}>; expected <robot> (URDF) or "
+        f"<mujoco> (MJCF)"
     )
 
 
 def _read(path: Path) -> bytes:
+    from .paths import read_bounded
+    from .xml import MAX_BYTES, shortened
+
     try:
-        return path.read_bytes()
-    except OSError as error:
+        return read_bounded(path, MAX_BYTES)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise ModelError(
-            f"cannot read {str(path)!r}: {error.strerror}; give the path of a URDF or MJCF file, "
-            f"or its text"
+            f"cannot read {shortened(str(path), 200)}: {reason}; give the path of a URDF or MJCF "
+            f"file, or its text"
         ) from None

@@ -1,21 +1,20 @@
-"""Where a mesh is: `package://`, `file://`, absolute and relative names made into paths.
+"""Names of files: where a mesh is, and how a file that nobody trusts is read.
 
-Nothing is opened; folders and files are only asked whether they exist.  A name may not lead out of
-the folder it starts from, unless it ends in one of the folders that the user gave.
+A mesh is kept by name: `package://`, `file://`, absolute and relative names become paths, wherever
+they lead.  Nothing is opened for that; folders and files are only asked whether they exist.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
-from ..errors import ModelError
-from .xml import shortened
-
-__all__ = ["PathLike", "resolve_mesh"]
+__all__ = ["PathLike", "read_bounded", "resolve_mesh"]
 
 PathLike = str | os.PathLike[str]
 
@@ -23,51 +22,63 @@ _PACKAGE = re.compile(r"(?:package|model):/*([^/]+)/*(.*)", re.DOTALL)
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:")
 
 
-def resolve_mesh(
-    name: str, folder: PathLike | None, package_dirs: Sequence[PathLike], where: str
-) -> str:
+def read_bounded(path: PathLike, limit: int) -> bytes:
+    """The contents of a file of at most `limit` bytes; an OSError says why there are none.
+
+    Size and kind are known before anything is read: a pipe does not hang, a device does not fill
+    the memory.
+    """
+    # opening a pipe that nobody writes to waits for ever, unless told not to
+    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        status = os.fstat(number)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        # what the system makes up while it is read has no size
+        size, data = status.st_size, b""
+        if size <= limit:
+            with open(number, "rb", closefd=False) as file:
+                data = file.read(limit + 1)
+        if max(size, len(data)) > limit:
+            raise OSError(errno.EFBIG, f"it has more than {limit} bytes")
+        return data
+    finally:
+        os.close(number)
+
+
+def resolve_mesh(name: str, folder: PathLike | None, package_dirs: Sequence[PathLike]) -> str:
     """The path of a mesh that a robot file names.
 
     folder: of the file that names it; None for a text without one: relative names are kept.
     package_dirs: folders that contain packages, or are packages; then come those of
     ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.  A package in none of them keeps its URI.
-    where: "file:line", for the error about a name that climbs out.
     """
-    given = [os.path.abspath(d) for d in package_dirs]
     if match := _PACKAGE.fullmatch(name):
-        return _in_package(name, match[1], match[2], given, where)
+        return _in_package(name, match[1], match[2], package_dirs)
     if name.startswith("file:///"):
         path = unquote(name[len("file://") :])
         # a drive comes after the slash
         return os.path.normpath(path[1:] if os.path.splitdrive(path[1:])[0] else path)
     if _SCHEME.match(name) and not os.path.splitdrive(name)[0]:
         return name
-    if os.path.isabs(name):
+    if folder is None or os.path.isabs(name):
         return os.path.normpath(name)
-    if folder is None:
-        return _inside(os.curdir, name, [], name, where)
-    return _inside(os.path.abspath(folder), name, given, name, where)
+    return os.path.normpath(os.path.join(os.path.abspath(folder), name))
 
 
-def _in_package(uri: str, package: str, rest: str, given: list[str], where: str) -> str:
+def _in_package(uri: str, package: str, rest: str, package_dirs: Sequence[PathLike]) -> str:
     """The file of a package:// URI, the first that exists, or would in the first such package."""
     if package in (os.curdir, os.pardir):
-        raise _climbs(uri, where)
-    roots = [root for root in _package_roots(package, given) if os.path.isdir(root)]
-    if not roots:
-        _inside(package, rest, [], uri, where)
         return uri
-    paths = [_inside(root, rest, given, uri, where) for root in roots]
-    return next((path for path in paths if os.path.exists(path)), paths[0])
+    roots = [root for root in _package_roots(package, package_dirs) if os.path.isdir(root)]
+    paths = [os.path.normpath(os.path.join(root, rest)) for root in roots]
+    return next((path for path in paths if os.path.exists(path)), paths[0] if paths else uri)
 
 
-def _package_roots(package: str, given: list[str]) -> Iterator[str]:
+def _package_roots(package: str, package_dirs: Sequence[PathLike]) -> Iterator[str]:
     """Every folder that may be the package's."""
-    for folder in given:
-        if Path(folder).name == package:
-            yield folder
-        yield os.path.join(folder, package)
-    for folder in _search_path("ROS_PACKAGE_PATH"):
+    given = [os.path.abspath(folder) for folder in package_dirs]
+    for folder in given + _search_path("ROS_PACKAGE_PATH"):
         if Path(folder).name == package:
             yield folder
         yield os.path.join(folder, package)
@@ -78,29 +89,3 @@ def _package_roots(package: str, given: list[str]) -> Iterator[str]:
 def _search_path(variable: str) -> list[str]:
     folders = os.environ.get(variable, "").split(os.pathsep)
     return [os.path.abspath(folder) for folder in folders if folder]
-
-
-def _inside(folder: str, name: str, given: list[str], written: str, where: str) -> str:
-    """folder/name, which must not lead out of the folder but into one of the given ones."""
-    path = os.path.normpath(os.path.join(folder, name))
-    if not any(_contains(root, path) for root in (os.path.normpath(folder), *given)):
-        raise _climbs(written, where)
-    return path
-
-
-def _contains(folder: str, path: str) -> bool:
-    if _drive(folder) != _drive(path):
-        return False
-    relative = os.path.relpath(path, folder)
-    return relative != os.pardir and not relative.startswith(os.pardir + os.sep)
-
-
-def _drive(path: str) -> str:
-    return os.path.splitdrive(path)[0].lower()
-
-
-def _climbs(name: str, where: str) -> ModelError:
-    return ModelError(
-        f"{where}: mesh {shortened(name, 200)} leads out of its folder; move the mesh, or pass the "
-        "folder that holds it in package_dirs"
-    )

@@ -1,8 +1,8 @@
 """URDF: the robot files of ROS, read into a `Mechanism`.
 
 Read are links (inertial, visual, collision), joints (revolute, continuous, prismatic, fixed,
-floating, planar; origin, axis, limit, dynamics, mimic) and materials; other elements, such as
-gazebo and transmission, are skipped.  Where files differ from the letter of the format:
+floating, planar, spherical; origin, axis, limit, dynamics, mimic) and materials; gazebo,
+transmission and the like are skipped.  Where files differ from the letter of the format:
 
 - <limit> may be missing, or may lack `lower` and `upper` both: no limit.  If one is missing it is
   0.  Limits beyond 1e12 are none; every other number is at most 1e12 in size.
@@ -10,36 +10,36 @@ gazebo and transmission, are skipped.  Where files differ from the letter of the
 - a planar joint moves in the plane normal to its axis; its x and y are those of the joint's frame,
   turned the shortest way that takes z to the axis.
 - a fixed joint that mimics another stays fixed.
-- unknown attributes on what matters for the dynamics are refused.
 
-An <inertal> or a `multipler` that is skipped gives a robot that loads and moves wrongly.  So on the
-elements that matter for the dynamics every attribute must be known, and no child may nearly be a
-known one.  Attributes that real files carry for other programs are ignored, with one warning.
+Real files have faults.  One that does not touch the dynamics is a remark, which becomes a
+`ModelWarning`: shapes, colors and limits are read as far as they can be.  One that does and has a
+single sensible meaning is read so, with a remark: products of inertia that are left out are 0, a
+mass without <inertia> is a point.  Nothing else is guessed: an <inertal> or a `multipler` that is
+skipped would give a robot that loads and moves wrongly.
 """
 
 from __future__ import annotations
 
 import difflib
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..algebra.rotation import about_axis, from_rpy, quaternion_matrix
+from ..algebra.rotation import about_axis
 from ..algebra.spatial import Inertia, Transform
-from ..errors import ModelError, ModelWarning
+from ..errors import ModelError
 from ..model.builder import MechanismBuilder
-from ..model.joints import Fixed, Free, Joint, Mimic, Planar, Prismatic, Revolute
+from ..model.joints import Fixed, Free, Joint, Mimic, Planar, Prismatic, Revolute, Spherical
 from ..model.mechanism import GROUND, Mechanism, did_you_mean
-from ..model.shapes import Shape
-from .paths import PathLike, resolve_mesh
-from .xml import MAX_SIZE, Element, parse, shortened
+from .paths import PathLike
+from .urdf_shapes import ShapeReader, origin_pose
+from .xml import MAX_SIZE, Element, Remarks, parse, shortened
 
-__all__ = ["ShapeReader", "check_spelling", "read_origin", "read_urdf"]
+__all__ = ["check_spelling", "mechanism_of", "read_urdf"]
 
 ROOT_JOINT = "root_joint"
 
@@ -50,8 +50,9 @@ _JOINTS: dict[str, type[Joint]] = {
     "fixed": Fixed,
     "floating": Free,
     "planar": Planar,
+    "spherical": Spherical,
 }
-_INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+_PRODUCTS = ((0, 1, "ixy", "iyx"), (0, 2, "ixz", "izx"), (1, 2, "iyz", "izy"))
 
 
 @dataclass(frozen=True)
@@ -82,30 +83,43 @@ def read_urdf(
     welded to the ground.  A root link named "world" is the ground itself, so it cannot float.
     package_dirs: where package:// leads, as in `resolve_mesh`.
 
-    A wrong file is one `ModelError` "file:line: …"; an inertia that no body can have is a
-    `ModelWarning`.
+    A wrong file is one `ModelError` "file:line: …"; what is odd but can be read is a
+    `ModelWarning`, and so is an inertia that no body can have.
     """
-    robot = parse(text, source)
-    check_spelling(robot)
+    return mechanism_of(parse(text, source), floating_base, package_dirs, folder)
+
+
+def mechanism_of(
+    robot: Element,
+    floating_base: bool = False,
+    package_dirs: Sequence[PathLike] = (),
+    folder: PathLike | None = None,
+) -> Mechanism:
+    """The mechanism that the root element of a URDF file describes; arguments as of `read_urdf`."""
+    remarks = Remarks()
+    check_spelling(robot, remarks)
     links = _links(robot)
-    edges = _edges(robot, links)
+    edges = _edges(robot, links, remarks)
     root = _root(links, edges)
-    mimics = _mimics(edges)
-    reader = ShapeReader(folder, package_dirs)
+    mimics = _mimics(edges, remarks)
+    reader = ShapeReader(folder, package_dirs, remarks)
     reader.learn(robot.all("material"))
-    reader.learn(v.child("material") for link in links.values() for v in link.all("visual"))
+    reader.learn(
+        m for link in links.values() for v in link.all("visual") for m in v.all("material")
+    )
     builder = MechanismBuilder((robot.get("name") or "").strip() or "robot", nonphysical="warn")
     if floating_base:
         _check_floating(links[root], edges)
     _add_root(builder, links[root], reader, floating_base)
     for edge in edges.values():
-        joint = _joint(edge, mimics.get(edge.name))
-        placement, offset = _frames(edge, joint)
+        joint = _joint(edge, mimics.get(edge.name), remarks)
+        placement, offset = _frames(edge, joint, remarks)
         contents = _contents(links[edge.child], reader)
         with _at(links[edge.child]):
             builder.add(
                 edge.child, edge.parent, joint, edge.name, placement, offset=offset, **contents
             )
+    remarks.tell()
     return builder.build()
 
 
@@ -130,16 +144,13 @@ def _by_name(robot: Element, tag: str) -> dict[str, Element]:
     return found
 
 
-def _edges(robot: Element, links: dict[str, Element]) -> dict[str, _Edge]:
+def _edges(robot: Element, links: dict[str, Element], remarks: Remarks) -> dict[str, _Edge]:
     """The joints by name, in the order of the file; no link is carried twice."""
     edges: dict[str, _Edge] = {}
     carriers: dict[str, _Edge] = {}
     for name, element in _by_name(robot, "joint").items():
-        kind = element.string("type")
-        if kind not in _JOINTS:
-            hint = did_you_mean(kind[:60], _JOINTS)
-            raise element.error(f"{element} has unknown type {shortened(kind)}; {hint}")
-        parent, child = (_end(element, tag, links) for tag in ("parent", "child"))
+        kind = _kind(element, remarks)
+        parent, child = (_end(element, tag, links, remarks) for tag in ("parent", "child"))
         edge = edges[name] = _Edge(element, name, kind, parent, child)
         first = carriers.setdefault(child, edge)
         if first is not edge:
@@ -150,8 +161,21 @@ def _edges(robot: Element, links: dict[str, Element]) -> dict[str, _Edge]:
     return edges
 
 
-def _end(joint: Element, tag: str, links: dict[str, Element]) -> str:
-    element = joint.need(tag)
+def _kind(joint: Element, remarks: Remarks) -> str:
+    written = joint.string("type")
+    kind = written.lower()
+    if kind not in _JOINTS:
+        hint = did_you_mean(kind[:60], _JOINTS)
+        raise joint.error(f"{joint} has unknown type {shortened(written)}; {hint}")
+    if kind != written:
+        remarks.add("type", f"{joint.where}: {joint} has type {written!r}; it is read as {kind!r}")
+    return kind
+
+
+def _end(joint: Element, tag: str, links: dict[str, Element], remarks: Remarks) -> str:
+    element = _only(joint, tag, remarks)
+    if element is None:
+        raise joint.error(f"{joint} has no <{tag}>; add one")
     name = element.string("link")
     if name not in links:
         hint = did_you_mean(name[:60], links)
@@ -198,12 +222,12 @@ def _loop(path: dict[str, _Edge], start: str) -> ModelError:
 # joints
 
 
-def _mimics(edges: dict[str, _Edge]) -> dict[str, Mimic]:
+def _mimics(edges: dict[str, _Edge], remarks: Remarks) -> dict[str, Mimic]:
     """What each follower follows in the end, through any chain of followers."""
     resolved: dict[str, Mimic] = {}
     for edge in edges.values():
         path: dict[str, Mimic] = {}
-        while edge.name not in resolved and (mimic := _mimic(edge, edges)):
+        while edge.name not in resolved and (mimic := _mimic(edge, edges, remarks)):
             if edge.name in path:
                 raise _circle(path, edge)
             path[edge.name] = mimic
@@ -227,9 +251,9 @@ def _circle(path: dict[str, Mimic], edge: _Edge) -> ModelError:
     return edge.element.error(f"joints {circle} mimic one another in a circle; free one")
 
 
-def _mimic(edge: _Edge, edges: dict[str, _Edge]) -> Mimic | None:
+def _mimic(edge: _Edge, edges: dict[str, _Edge], remarks: Remarks) -> Mimic | None:
     """What a joint's own <mimic> says; a fixed joint follows nothing."""
-    element = edge.element.child("mimic")
+    element = _only(edge.element, "mimic", remarks)
     if element is None or edge.kind == "fixed":
         return None
     leader = element.string("joint")
@@ -246,35 +270,60 @@ def _mimic(edge: _Edge, edges: dict[str, _Edge]) -> Mimic | None:
     return Mimic(leader, element.number("multiplier", 1.0), element.number("offset", 0.0))
 
 
-def _joint(edge: _Edge, mimic: Mimic | None) -> Joint:
+def _joint(edge: _Edge, mimic: Mimic | None, remarks: Remarks) -> Joint:
     kind = _JOINTS[edge.kind]
     if kind is Fixed:
         return Fixed()
     data: dict[str, Any] = {"mimic": mimic}
-    dynamics, limit = edge.element.child("dynamics"), edge.element.child("limit")
+    dynamics = _only(edge.element, "dynamics", remarks)
     if dynamics is not None:
-        data |= {name: dynamics.number(name, 0.0) for name in ("damping", "friction")}
+        data |= {name: dynamics.number(name, 0.0) for name in ("damping", "friction", "armature")}
         data["stiffness"] = dynamics.number("spring_stiffness", 0.0)
         data["rest"] = dynamics.number("spring_reference", 0.0)
-    if limit is not None:
-        data |= {f"{name}_limit": _limit(limit, name, np.inf) for name in ("velocity", "effort")}
-        if edge.kind in ("revolute", "prismatic") and {"lower", "upper"} & limit.attributes.keys():
-            data |= {name: _limit(limit, name, 0.0) for name in ("lower", "upper")}
+    data |= _limits(edge, remarks)
     if kind in (Revolute, Prismatic):
-        data["axis"] = _axis(edge.element)
+        data["axis"] = _axis(edge.element, remarks)
     with _at(edge.element):
         return kind(**data)
 
 
-def _limit(limit: Element, name: str, default: float) -> float:
+def _limits(edge: _Edge, remarks: Remarks) -> dict[str, float]:
+    """The limits of a joint; what cannot be one is none, since the dynamics does not know them."""
+    limit, *others = edge.element.all("limit") or [None]
+    if limit is None:
+        return {}
+    if others:
+        message = f"{limit.where}: {edge.element} has {len(others) + 1} <limit>; the first is used"
+        remarks.add("limits", message)
+    data = {}
+    for name in ("velocity", "effort"):
+        data[f"{name}_limit"] = value = _limit(limit, name, np.inf, remarks)
+        if value < 0:
+            message = f"{limit.where}: <limit> has {name}={value:g}, below 0; it is left out"
+            remarks.add(name, message)
+            data[f"{name}_limit"] = np.inf
+    if edge.kind in ("revolute", "prismatic") and {"lower", "upper"} & limit.attributes.keys():
+        lower, upper = (_limit(limit, name, 0.0, remarks) for name in ("lower", "upper"))
+        if lower <= upper:
+            return data | {"lower": lower, "upper": upper}
+        message = f"{limit.where}: <limit> has lower={lower:g} above upper={upper:g}"
+        remarks.add("lower", f"{message}; both are left out")
+    return data
+
+
+def _limit(limit: Element, name: str, default: float, remarks: Remarks) -> float:
     """A limit as it is meant: some programs write 1e16 for infinity."""
-    value = limit.number(name, default, unbounded=True)
+    try:
+        value = limit.number(name, default, unbounded=True)
+    except ModelError as e:
+        remarks.add("limit", f"{e}; it is left out")
+        return -np.inf if name == "lower" else np.inf
     return value if abs(value) <= MAX_SIZE else np.copysign(np.inf, value)
 
 
-def _axis(joint: Element) -> np.ndarray:
+def _axis(joint: Element, remarks: Remarks) -> np.ndarray:
     """The unit axis of a joint, in the joint's frame."""
-    element = joint.child("axis")
+    element = _only(joint, "axis", remarks)
     axis = np.array((1.0, 0.0, 0.0) if element is None else element.numbers("xyz", 3))
     length = np.linalg.norm(axis)
     if element is not None and length < 1e-12:
@@ -282,12 +331,12 @@ def _axis(joint: Element) -> np.ndarray:
     return axis / length
 
 
-def _frames(edge: _Edge, joint: Joint) -> tuple[Transform, Transform]:
+def _frames(edge: _Edge, joint: Joint, remarks: Remarks) -> tuple[Transform, Transform]:
     """Placement and offset of the joint; those of a planar one turn its z to the axis and back."""
-    origin = read_origin(edge.element)
+    origin = origin_pose(_only(edge.element, "origin", remarks))
     if not isinstance(joint, Planar):
         return origin, Transform()
-    turn = Transform(_turn_z_to(_axis(edge.element)))
+    turn = Transform(_turn_z_to(_axis(edge.element, remarks)))
     return origin @ turn, turn.inv
 
 
@@ -329,21 +378,75 @@ def _add_root(
 
 def _contents(link: Element, reader: ShapeReader) -> dict[str, Any]:
     return {
-        "inertia": _inertia(link),
+        "inertia": _inertia(link, reader.remarks),
         "visuals": reader.shapes(link, "visual"),
         "collisions": reader.shapes(link, "collision"),
     }
 
 
-def _inertia(link: Element) -> Inertia:
+def _inertia(link: Element, remarks: Remarks) -> Inertia:
     """The link's inertia in the axes of the link; without <inertial> there is none."""
-    element = link.child("inertial")
+    element = _only(link, "inertial", remarks)
     if element is None:
         return Inertia()
-    xx, xy, xz, yy, yz, zz = (element.need("inertia").number(name) for name in _INERTIA)
-    about_com = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
-    mass = element.need("mass").number("value")
-    return Inertia(mass, about_com=about_com).moved(read_origin(element))
+    mass, tensor = (_only(element, tag, remarks) for tag in ("mass", "inertia"))
+    if mass is None and tensor is None:
+        message = f"{element.where}: <inertial> has neither <mass> nor <inertia>; the link has none"
+        remarks.add("inertial", message)
+        return Inertia()
+    if mass is None:
+        raise element.error("<inertial> has no <mass>; add one")
+    if tensor is None:
+        remarks.add("point", f"{element.where}: <inertial> has no <inertia>; it is a point mass")
+    about_com = np.zeros((3, 3)) if tensor is None else _tensor(tensor, remarks)
+    origin = origin_pose(_only(element, "origin", remarks))
+    return Inertia(mass.number("value"), about_com=about_com).moved(origin)
+
+
+def _tensor(element: Element, remarks: Remarks) -> np.ndarray:
+    """The symmetric matrix of an <inertia>."""
+    about_com = np.diag([element.number(name) for name in ("ixx", "iyy", "izz")])
+    for i, j, name, mirrored in _PRODUCTS:
+        about_com[i, j] = about_com[j, i] = _product(element, name, mirrored, remarks)
+    return about_com
+
+
+def _product(element: Element, name: str, mirrored: str, remarks: Remarks) -> float:
+    """A product of inertia; it may be left out, or have the name of its mirror image, or both."""
+    given = [n for n in (name, mirrored) if n in element.attributes]
+    values = [element.number(n) for n in given]
+    if not given:
+        remarks.add("products", f"{element.where}: <inertia> has no {name}; it is taken for 0")
+        return 0.0
+    if given == [mirrored]:
+        message = f"{element.where}: <inertia> has {mirrored}; it is read as {name}"
+        remarks.add("mirrored", message)
+    if not np.isclose(values[0], values[-1], rtol=1e-6, atol=0.0):
+        raise element.error(
+            f"<inertia> has {name}={values[0]:g} and {mirrored}={values[1]:g}; an inertia is "
+            "symmetric: keep one"
+        )
+    return values[0]
+
+
+def _only(element: Element, tag: str, remarks: Remarks) -> Element | None:
+    """The child with a tag, if there is one; any other must say the same."""
+    found = element.all(tag)
+    for other in found[1:]:
+        if not _same(other, found[0]):
+            raise other.error(
+                f"{element} has {len(found)} <{tag}>, the first on line {found[0].line}; keep one"
+            )
+        message = f"{other.where}: {element} has a second <{tag}> like the first; one is used"
+        remarks.add(f"second {tag}", message)
+    return found[0] if found else None
+
+
+def _same(one: Element, other: Element) -> bool:
+    """Whether two elements say the same."""
+    pairs = zip(one.children, other.children, strict=False)
+    equal = (one.tag, one.attributes) == (other.tag, other.attributes)
+    return equal and len(one.children) == len(other.children) and all(_same(*p) for p in pairs)
 
 
 @contextmanager
@@ -355,12 +458,21 @@ def _at(element: Element) -> Iterator[None]:
         raise element.error(f"{element}: {e}") from None
 
 
+# spelling
+
 _CHILDREN = {
     "robot": ("link", "joint", "material"),
     "link": ("inertial", "visual", "collision"),
     "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
     "inertial": ("origin", "mass", "inertia"),
 }
+# what other programs read and what cannot be meant for the dynamics
+_SKIPPED = {
+    "robot": ("gazebo", "transmission", "ros2_control", "mujoco", "sensor", "xacro:property"),
+    "joint": ("calibration", "safety_controller", "hardwareInterface", "gazebo"),
+    "inertial": (),
+}
+_COSMETIC = ("visual", "collision", "material", "limit")
 _ATTRIBUTES = {
     "joint": ("name", "type"),
     "origin": ("xyz", "rpy", "quat_xyzw"),
@@ -368,38 +480,29 @@ _ATTRIBUTES = {
     "child": ("link",),
     "axis": ("xyz",),
     "limit": ("lower", "upper", "velocity", "effort"),
-    "dynamics": ("damping", "friction", "spring_stiffness", "spring_reference"),
+    "dynamics": ("damping", "friction", "armature", "spring_stiffness", "spring_reference"),
     "mimic": ("joint", "multiplier", "offset"),
     "mass": ("value",),
-    "inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
+    "inertia": ("ixx", "iyy", "izz", "ixy", "ixz", "iyz", "iyx", "izx", "izy"),
 }
-# of other programs, seen in files that are in use; none changes the dynamics
-_FOREIGN = {
-    "joint": ("dont_collapse",),
-    "limit": ("acceleration", "deceleration", "jerk", "command_effort", "current", "gear_velocity"),
-    "dynamics": ("D", "K", "mu_coulomb", "mu_viscous"),
-}
+# where every attribute may be left out, so that a misspelt one would be
+_STRICT = ("origin", "mimic", "inertia")
 
 
-def check_spelling(robot: Element) -> None:
-    """Refuse what is not URDF, or is URDF but for a letter."""
+def check_spelling(robot: Element, remarks: Remarks) -> None:
+    """Refuse what is not URDF, or is URDF but for a letter; remark on what is skipped."""
     if robot.tag != "robot":
         raise robot.error(f"the root element is {robot}; expected <robot> for URDF")
     for child in robot.children:
-        if child.tag.startswith("xacro:"):
+        if child.tag.startswith("xacro:") and child.tag not in _SKIPPED["robot"]:
             raise child.error(f"{child} is xacro, not URDF; expand the file with xacro first")
-    ignored: dict[str, Element] = {}
     for element in _elements(robot):
-        _check_children(element)
-        _check_attributes(element, ignored)
-    for tag, element in ignored.items():
-        names = ", ".join(name for name in _FOREIGN[tag] if name in element.attributes)
-        message = f"{element.where}: <{tag}> has {names}: not URDF, ignored here and further on"
-        warnings.warn(message, ModelWarning, stacklevel=3)
+        _check_children(element, remarks)
+        _check_attributes(element, remarks)
 
 
 def _elements(robot: Element) -> Iterator[Element]:
-    """The elements that the dynamics and the shapes are read from."""
+    """The elements that the dynamics is read from."""
     yield robot
     for joint in robot.all("joint"):
         yield joint
@@ -409,112 +512,39 @@ def _elements(robot: Element) -> Iterator[Element]:
         for inertial in link.all("inertial"):
             yield inertial
             yield from inertial.children
-        for shape in link.all("visual") + link.all("collision"):
-            yield shape
-            yield from shape.all("origin")
 
 
-def _check_children(element: Element) -> None:
+def _check_children(element: Element, remarks: Remarks) -> None:
     """A child that is nearly a known one is misspelt; any other is an extension."""
-    known = _CHILDREN.get(element.tag, ())
+    known, skipped = _CHILDREN.get(element.tag, ()), _SKIPPED.get(element.tag)
     for child in element.children if known else ():
-        if child.tag not in known and (near := _nearly(child.tag, known)):
+        if child.tag in known:
+            continue
+        near = _nearly(child.tag, known)
+        if near and near not in _COSMETIC:
             raise child.error(
                 f"{element} has an unknown element <{child.tag[:60]}>; did you mean <{near}>?"
             )
+        if near or (skipped is not None and child.tag not in skipped):
+            hint = f"; did you mean <{near}>?" if near else ""
+            message = f"{child.where}: {element} has an unknown element <{child.tag[:60]}>"
+            remarks.add(f"element of {element.tag}", f"{message}, left out{hint}")
 
 
 @lru_cache(maxsize=1000)
-def _nearly(tag: str, known: tuple[str, ...]) -> str | None:
-    return next(iter(difflib.get_close_matches(tag[:60].lower(), known, 1, 0.8)), None)
+def _nearly(word: str, known: tuple[str, ...]) -> str | None:
+    return next(iter(difflib.get_close_matches(word[:60].lower(), known, 1, 0.8)), None)
 
 
-def _check_attributes(element: Element, ignored: dict[str, Element]) -> None:
-    """Refuse unknown attributes; note where other programs' begin."""
-    if element.tag not in _ATTRIBUTES:
-        return
-    foreign = _FOREIGN.get(element.tag, ())
-    element.only(*_ATTRIBUTES[element.tag], ignoring=foreign)
-    if any(name in element.attributes for name in foreign):
-        ignored.setdefault(element.tag, element)
-
-
-_SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length")}
-_SIZES["capsule"] = _SIZES["cylinder"]
-_GREY = (0.7, 0.7, 0.7, 1.0)
-
-
-def read_origin(element: Element) -> Transform:
-    """The pose in the <origin> of an element; without one, the identity."""
-    origin = element.child("origin")
-    if origin is None:
-        return Transform()
-    xyz = origin.numbers("xyz", 3, (0.0, 0.0, 0.0))
-    if origin.get("quat_xyzw") is None:
-        return Transform(from_rpy(*origin.numbers("rpy", 3, (0.0, 0.0, 0.0))), xyz)
-    if origin.get("rpy") is not None:
-        raise origin.error("<origin> has both rpy and quat_xyzw; keep one")
-    x, y, z, w = origin.numbers("quat_xyzw", 4)
-    if w * w + x * x + y * y + z * z < 1e-12:
-        raise origin.error("<origin> has quat_xyzw of length 0; give a unit quaternion")
-    return Transform(quaternion_matrix(np.array([w, x, y, z])), xyz)
-
-
-@dataclass(frozen=True)
-class ShapeReader:
-    """What shapes need besides their own element: colors by name, and where meshes are."""
-
-    folder: PathLike | None
-    package_dirs: Sequence[PathLike]
-    colors: dict[str, tuple[float, ...]] = field(default_factory=dict)
-
-    def learn(self, materials: Iterable[Element | None]) -> None:
-        """Keep the colors that materials define; the first of a name counts."""
-        for material in materials:
-            color = None if material is None else material.child("color")
-            if material is not None and color is not None and material.get("name"):
-                self.colors.setdefault(material.string("name"), color.numbers("rgba", 4))
-
-    def shapes(self, link: Element, tag: str) -> list[Shape]:
-        """The shapes of a link; tag: "visual" or "collision"."""
-        return [self._shape(element) for element in link.all(tag)]
-
-    def _shape(self, element: Element) -> Shape:
-        known = (*_SIZES, "mesh")
-        geometry = element.need("geometry")
-        if len(geometry.children) != 1:
-            found = f"{len(geometry.children)} shapes" if geometry.children else "no shape"
-            raise geometry.error(f"<geometry> has {found}; give one of {', '.join(known)}")
-        shape, mesh = geometry.children[0], None
-        if shape.tag == "mesh":
-            size = shape.numbers("scale", 3, (1.0, 1.0, 1.0))
-            name = shape.string("filename")
-            mesh = resolve_mesh(name, self.folder, self.package_dirs, shape.where)
-        elif shape.tag in _SIZES:
-            size = _size(shape)
-        else:
-            hint = did_you_mean(shape.tag, known)
-            raise shape.error(f"<geometry> has an unknown shape {shortened(shape.tag)}; {hint}")
-        rgba = self._rgba(element.child("material"))
-        name = element.get("name") or ""
-        return Shape(shape.tag, size, read_origin(element), rgba, mesh, name)
-
-    def _rgba(self, material: Element | None) -> tuple[float, float, float, float]:
-        """The color of a material: its own, the one of its name, or grey."""
-        if material is None:
-            return _GREY
-        color = material.child("color")
-        if color is None:
-            r, g, b, a = self.colors.get((material.get("name") or "").strip(), _GREY)
-        else:
-            r, g, b, a = color.numbers("rgba", 4)
-        return r, g, b, a
-
-
-def _size(shape: Element) -> tuple[float, ...]:
-    size: tuple[float, ...] = ()
-    for name in _SIZES[shape.tag]:
-        size += shape.numbers(name, 3 if shape.tag == "box" else 1)
-    if min(size) < 0:
-        raise shape.error(f"<{shape.tag}> has a size of {min(size):g} m; it must not be negative")
-    return size
+def _check_attributes(element: Element, remarks: Remarks) -> None:
+    """An attribute that is nearly a known one, or may be, is misspelt; others are extensions."""
+    known = _ATTRIBUTES.get(element.tag, ())
+    for name in element.attributes if known else ():
+        # those of a namespace may be anything
+        if name in known or ":" in name:
+            continue
+        message = f"<{element.tag}> has an unknown attribute {shortened(name)}"
+        near = element.tag == "dynamics" and _nearly(name, known)
+        if near or element.tag in _STRICT:
+            raise element.error(f"{message}; {did_you_mean(name[:60], known)}")
+        remarks.add(f"attribute of {element.tag}", f"{element.where}: {message}, left out")

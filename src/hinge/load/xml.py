@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from ..errors import ModelError
-from ..model.mechanism import did_you_mean
+from ..errors import ModelError, warn_of_model
 
-__all__ = ["MAX_DEPTH", "MAX_SIZE", "Element", "parse", "shortened"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_SIZE", "Element", "Remarks", "parse", "shortened"]
 
 MAX_BYTES = 50_000_000
 MAX_DEPTH = 200
@@ -27,18 +25,26 @@ MAX_SIZE = 1e12  # of a length, mass, inertia or any other number, in SI units
 # no underscores, no other alphabets: stricter than float(); linear in the length of the token
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _CUT_OFF = (expat.errors.XML_ERROR_NO_ELEMENTS, expat.errors.XML_ERROR_UNCLOSED_TOKEN)
+_DECLARED_LATE = re.compile(rb"\s+(?=<\?xml)")
+_COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
+_INVALID_TOKEN = expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
 _INFINITY = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 
 
 @dataclass(slots=True, eq=False)
 class Element:
-    """One element: its tag, attributes and children, and the file and line where it begins."""
+    """One element: its tag, attributes and children, and the file and line where it begins.
+
+    document, offset: the whole text, and where in it the element begins.
+    """
 
     tag: str
     attributes: dict[str, str]
     source: str
     line: int
     children: list[Element] = field(default_factory=list)
+    document: bytes = b""
+    offset: int = 0
 
     @property
     def where(self) -> str:
@@ -52,22 +58,6 @@ class Element:
     def all(self, tag: str) -> list[Element]:
         """The children with this tag, in the order of the file."""
         return [child for child in self.children if child.tag == tag]
-
-    def child(self, tag: str) -> Element | None:
-        """The only child with this tag, or None; two of them are an error."""
-        found = self.all(tag)
-        if len(found) > 1:
-            raise found[1].error(
-                f"{self} has {len(found)} <{tag}>, the first on line {found[0].line}; keep one"
-            )
-        return found[0] if found else None
-
-    def need(self, tag: str) -> Element:
-        """The only child with this tag, which must be there."""
-        found = self.child(tag)
-        if found is None:
-            raise self.error(f"{self} has no <{tag}>; add one")
-        return found
 
     def get(self, name: str) -> str | None:
         """An attribute as it is written, or None."""
@@ -88,7 +78,27 @@ class Element:
         """An attribute as one number; without a default it must be there."""
         if default is not None and name not in self.attributes:
             return default
-        return self.numbers(name, 1, unbounded=unbounded)[0]
+        joined = self._over_lines(name)
+        value = None if joined is None else _number(joined, unbounded)
+        if value is None:
+            return self.numbers(name, 1, unbounded=unbounded)[0]
+        warn_of_model(
+            f"{self.where}: <{self.tag}> has {name}={shortened(self.string(name))}, a number "
+            f"broken over lines; it is read as {value!r}"
+        )
+        return value
+
+    def _over_lines(self, name: str) -> str | None:
+        """An attribute of several words that are written on several lines, put together."""
+        words = self.attributes.get(name, "").split()
+        if len(words) < 2:
+            return None
+        # as it is written: to XML the end of a line is a space
+        pattern = rb"\b%s\s*=\s*([\"'])([^\"'<>]*)\1" % re.escape(name.encode())
+        written = re.compile(pattern).search(self.document, self.offset, self.offset + 10_000)
+        lines = written[2].splitlines() if written else []
+        alone = [line.strip() for line in lines if line.strip()]
+        return "".join(words) if alone == [word.encode() for word in words] else None
 
     def numbers(
         self,
@@ -112,33 +122,54 @@ class Element:
             raise self.error(f"<{self.tag}> has {name}={shortened(text)}; expected {wanted}")
         return tuple(v for v in values if v is not None)
 
-    def only(self, *known: str, ignoring: Iterable[str] = ()) -> None:
-        """Refuse an attribute that is neither known nor ignored: it may be a misspelt one.
-
-        Attributes of a namespace (`a:b`) may be anything.
-        """
-        for name in self.attributes:
-            if name not in known and name not in ignoring and ":" not in name:
-                hint = did_you_mean(name[:60], known)
-                raise self.error(f"<{self.tag}> has an unknown attribute {shortened(name)}; {hint}")
-
     def __str__(self) -> str:
         name = self.attributes.get("name")
         tag = f"<{self.tag[:60]}>"
         return tag if name is None else f"{tag} {shortened(name)}"
 
 
+class Remarks:
+    """What was not read as it is written, told as warnings at the end: the first of each kind."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, dict[str, None]] = {}
+
+    def add(self, kind: str, message: str) -> None:
+        """Note something, once; the message begins with "file:line"."""
+        self._found.setdefault(kind, {})[message] = None
+
+    def tell(self) -> None:
+        """Warn of everything noted."""
+        for first, *others in self._found.values():
+            warn_of_model(f"{first} ({len(others)} more like this)" if others else first)
+
+
 def parse(text: str | bytes, source: str) -> Element:
     """The root element of a document; `source` is the file's name, for messages.
 
     Refused: what is not well-formed, document types with an internal subset or an external
-    identifier, more than 50 MB, 200 levels or half a million elements.
+    identifier, more than 50 MB, 200 levels or half a million elements.  Two faults that most
+    readers of XML let pass are put right: space before the XML declaration, and comments that
+    contain "--" or are in another encoding.
     """
-    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    if len(data) > MAX_BYTES:
-        raise ModelError(f"{source}:1: has {len(data)} bytes; at most {MAX_BYTES} are read")
-    encoding = "utf-8" if isinstance(text, str) else None
-    return _Tree(source, encoding).read(data)
+    if len(text) > MAX_BYTES:
+        raise ModelError(f"{source}:1: has {len(text)} bytes; at most {MAX_BYTES} are read")
+    if isinstance(text, str):
+        return _root(text.encode("utf-8", "surrogatepass"), source, "utf-8")
+    return _root(text, source, None)
+
+
+def _root(data: bytes, source: str, encoding: str | None) -> Element:
+    space = _DECLARED_LATE.match(data)
+    tree = _Tree(source, encoding, data[space.end() :] if space else data)
+    tree.above = space[0].count(b"\n") if space else 0
+    try:
+        return tree.read()
+    except expat.ExpatError as e:
+        blank = _COMMENT.sub(lambda comment: re.sub(rb"[^\n]", b" ", comment[0]), data)
+        if e.code == _INVALID_TOKEN and blank != data:
+            return _root(blank, source, encoding)
+        raise tree.explained(e) from None
 
 
 def shortened(text: str, length: int = 60) -> str:
@@ -149,8 +180,11 @@ def shortened(text: str, length: int = 60) -> str:
 class _Tree:
     """The callbacks of one parse: a stack of open elements, the document itself at the bottom."""
 
-    def __init__(self, source: str, encoding: str | None) -> None:
+    above = 0  # lines that were cut off
+
+    def __init__(self, source: str, encoding: str | None, data: bytes) -> None:
         self._document = Element("", {}, source, 1)
+        self._data = data
         self._open = [self._document]
         self._count = 0
         self._parser = expat.ParserCreate(encoding)
@@ -158,22 +192,24 @@ class _Tree:
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
 
-    def read(self, data: bytes) -> Element:
+    def read(self) -> Element:
+        """The root element; an ExpatError if there is none."""
         try:
-            self._parser.Parse(data, True)
-        except expat.ExpatError as e:
-            raise self._error(e.lineno, self._explain(expat.ErrorString(e.code))) from None
+            self._parser.Parse(self._data, True)
         except ModelError:
             raise
         except (LookupError, ValueError) as e:
             raise self._error(1, f"unknown text encoding ({e}); save the file as UTF-8") from None
         return self._document.children[0]
 
+    def explained(self, error: expat.ExpatError) -> ModelError:
+        """What expat complains about, in words that help to find it."""
+        return self._error(error.lineno, self._explain(expat.ErrorString(error.code)))
+
     def _error(self, line: int, message: str) -> ModelError:
-        return ModelError(f"{self._document.source}:{line}: {message}")
+        return ModelError(f"{self._document.source}:{self.above + line}: {message}")
 
     def _explain(self, message: str) -> str:
-        """What expat complains about, in words that help to find it."""
         if len(self._open) == 1:
             if message == expat.errors.XML_ERROR_NO_ELEMENTS:
                 return "the file has no XML element; expected a robot description"
@@ -201,7 +237,8 @@ class _Tree:
             raise self._error(line, f"elements are nested more than {MAX_DEPTH} deep; flatten them")
         if self._count > MAX_ELEMENTS:
             raise self._error(line, f"there are more than {MAX_ELEMENTS} elements; split the file")
-        element = Element(tag, attributes, self._document.source, line)
+        where = self._document.source, self.above + line
+        element = Element(tag, attributes, *where, [], self._data, self._parser.CurrentByteIndex)
         self._open[-1].children.append(element)
         self._open.append(element)
 
