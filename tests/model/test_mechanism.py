@@ -1,7 +1,7 @@
 """Building, checking, comparing and editing mechanisms."""
 
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
 import pytest
@@ -347,3 +347,25 @@ def test_editing_accepts_what_a_file_was_warned_about():
 def test_fixed_joint_is_the_default():
     assert MechanismBuilder("m").add("a").build().nv == 0
     assert Fixed().H(np.zeros(0)).shape == (0, 6)
+
+
+def test_a_rotation_of_few_digits_is_made_one_to_all_of_them():
+    exact = from_rpy(0.3, -0.4, 1.0)
+    built = {}
+    for name, R in (("exact", exact), ("written", np.round(exact, 7))):
+        b = hinge.MechanismBuilder("tilted")
+        b.add("body", "world", hinge.Revolute(), placement=Transform(R))
+        b.add_frame("tip", "body", Transform(R))
+        mech = b.build()
+        built[name] = mech.bodies[1].placement.rotation
+        assert np.array_equal(mech.frame("tip").placement.rotation, built[name])
+    assert np.array_equal(built["exact"], exact)
+    assert np.abs(built["written"] - exact).max() < 1e-7
+    assert np.abs(built["written"] @ built["written"].T - np.eye(3)).max() < 4 * EPS
+
+
+def test_a_joint_made_of_another_has_its_axis():
+    rng = np.random.default_rng(0)
+    for axis in rng.normal(size=(200, 3)):
+        joint = hinge.Revolute(axis)
+        assert replace(joint, armature=1.0).axis == joint.axis

@@ -106,17 +106,39 @@ def test_axes_are_along_z(name):
             assert body.joint.axis == Z
 
 
-@pytest.mark.parametrize("tilt", [0.1, 1e-2, 1e-4, 3.7e-6, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11, 1e-13])
+TILTS = [0.1, 1e-2, 1e-4, 3.7e-6, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 3e-13, 1e-13, 1e-14, 1e-15]
+
+
+@pytest.mark.parametrize("tilt", TILTS)
 def test_nearly_parallel_axes_cost_no_digits(tilt):
-    """Beyond those that are lost when numbers within 1e-12 of 0 and 1 are snapped to them."""
     between = (Revolute((tilt, tilt / 2, 1)), at(0.3, 0.2, 0.5))
     robot = chain((Revolute(X), SKEW), (Revolute(Z), SKEW), between, (Revolute(Z), at(0.1, 0.2, 0)))
     form = canonical(robot.mechanism)
     assert max(np.abs(frame.translation).max() for frame in form.frames) < 10
-    snapped = tilt in (1e-6, 1e-11, 1e-13)
     for seed in range(3):
-        state = random_state(robot, seed)
-        assert_same_motion(robot.mechanism, form, state, 5e-12 if snapped else 100 * EPS)
+        assert_same_motion(robot.mechanism, form, random_state(robot, seed), 100 * EPS)
+
+
+@pytest.mark.parametrize("off", TILTS)
+def test_what_is_nearly_a_right_angle_or_on_an_axis_costs_no_digits(off):
+    """As in files with angles of thirteen digits, and lengths that are nearly 0."""
+    near = at(0.3, off, -off, turn=(np.pi / 2 + off, 0, -np.pi / 2 + off / 3))
+    robot = chain(
+        (Revolute(Z), near), (Revolute(Z), near), (Revolute(X), near), (Revolute(Z), near)
+    )
+    form = canonical(robot.mechanism)
+    for seed in range(3):
+        assert_same_motion(robot.mechanism, form, random_state(robot, seed), 100 * EPS)
+
+
+def test_right_angles_are_exact():
+    """What rounding made of them is 0 or 1 again."""
+    turns = [(a * np.pi / 2, b * np.pi / 2, c * np.pi / 2) for a, b, c in np.ndindex(4, 4, 4)]
+    links = [(Revolute(Z), at(0.3, 0.1, 0.2, turn=turn)) for turn in turns]
+    for body in canonical(chain(*links).mechanism).mechanism.bodies[1:]:
+        R, p = body.placement.rotation, body.placement.translation
+        assert set(np.abs(R).ravel()) <= {0.0, 1.0} or isinstance(body.joint, TurnedRevolute)
+        assert not ((np.abs(p) > 0) & (np.abs(p) < 1e-3)).any()
 
 
 @pytest.mark.parametrize("name", AXES)

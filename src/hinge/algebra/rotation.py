@@ -17,6 +17,7 @@ __all__ = [
     "axial",
     "from_rpy",
     "is_rotation",
+    "nearest_rotation",
     "quaternion_conjugate",
     "quaternion_exp",
     "quaternion_from_matrix",
@@ -190,3 +191,13 @@ def quaternion_from_matrix(R: np.ndarray) -> np.ndarray:
 def is_rotation(R: np.ndarray) -> bool:
     """Whether R is orthonormal, to the six digits that files have, and right-handed."""
     return bool(np.abs(R @ R.T - np.eye(3)).max() < 1e-6 and np.linalg.det(R) > 0)
+
+
+def nearest_rotation(R: np.ndarray) -> np.ndarray:
+    """The rotation nearest to an R that is one to some digits; R itself, if it is to rounding.
+
+    Newton's steps R ← ½ R (3 − RᵀR) to the polar factor: each doubles the digits.
+    """
+    while np.abs(excess := R.T @ R - np.eye(3)).max() > 8 * np.finfo(float).eps:
+        R = R - 0.5 * R @ excess
+    return R

@@ -239,6 +239,10 @@ class SpatialInertia:
         """Itself: a body's inertia may be given in this form too."""
         return self
 
+    def moved(self, X_AB: Transform) -> SpatialInertia:
+        """This inertia, given in frame B, in frame A."""
+        return congruence(self, X_AB.transfer)
+
     @property
     def matrix(self) -> np.ndarray:
         """The (6, 6) matrix."""

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from ..algebra.rotation import is_rotation
+from ..algebra.rotation import is_rotation, nearest_rotation
 from ..algebra.spatial import Inertia, Transform
 from ..errors import ModelError, warn_of_model
 from .joint import Joint, Mimic
@@ -73,11 +73,9 @@ class MechanismBuilder:
             raise ModelError(f"{self._name}: two joints are named {joint_name!r}; rename one")
         where = f"{self._name}: body {name!r}"
         joint = _is_a(f"{where}: its joint", Joint, Fixed() if joint is None else joint)
-        placement = Transform() if placement is None else placement
+        placement = _pose(f"{where}: its placement", placement)
+        offset = _pose(f"{where}: its offset", offset)
         inertia = Inertia() if inertia is None else inertia
-        offset = Transform() if offset is None else offset
-        _check_pose(f"{where}: its placement", placement)
-        _check_pose(f"{where}: its offset", offset)
         check_inertia(where, inertia, self._nonphysical)
         self._joint_names.add(joint_name)
         shapes = tuple(visuals), tuple(collisions)
@@ -90,8 +88,7 @@ class MechanismBuilder:
     ) -> MechanismBuilder:
         """Add a named frame fixed to a body, merged link or other frame."""
         self._check_new_frame(name)
-        placement = Transform() if placement is None else placement
-        _check_pose(f"{self._name}: frame {name!r}: its placement", placement)
+        placement = _pose(f"{self._name}: frame {name!r}: its placement", placement)
         self._frames[name] = (body, placement)
         return self
 
@@ -174,15 +171,14 @@ def _inertia_problem(inertia: Inertia) -> str:
     """What keeps a rotational inertia from being that of a body, or nothing.
 
     Principal moments come from ∫ρ: they are not negative, and none exceeds the sum of the others.
-    Slack: 1e-6 of the largest, the rounding of numbers written with seven digits, and 1e-20 kg m²,
-    below anything that matters.
+    Slack: 1e-6 of the largest, the rounding of numbers written with seven digits.
     """
     I = inertia.about_com
     if np.abs(I - I.T).max() > 1e-6 * np.abs(I).max():
         return f"about_com is not symmetric: {I.tolist()}; give I with I = Iᵀ"
     a, b, c = np.linalg.eigvalsh(I)
     moments = f"principal moments are ({a:.4g}, {b:.4g}, {c:.4g}) kg m²"
-    slack = 1e-6 * max(abs(a), abs(c)) + 1e-20
+    slack = 1e-6 * max(abs(a), abs(c))
     if a < -slack:
         return f"{moments}: a negative one; about_com must be positive semidefinite"
     if a + b < c - slack:
@@ -211,12 +207,17 @@ def _is_a(what: str, kind: type[T], value: Any) -> T:
     return value
 
 
-def _check_pose(where: str, X: Transform) -> None:
+def _pose(where: str, X: Transform | None) -> Transform:
+    """The pose, the identity by default; a rotation written with few digits made one to all."""
+    if X is None:
+        return Transform()
     _is_a(where, Transform, X)
     _finite(f"{where}: translation", X.translation, (3,))
     R = _finite(f"{where}: rotation", X.rotation, (3, 3))
     if not is_rotation(R):
         raise ModelError(f"{where}: rotation is not orthonormal and right-handed: {R.tolist()}")
+    nearest = nearest_rotation(R)
+    return X if nearest is R else Transform(nearest, X.translation)
 
 
 def _welded(body: Body, link: Body, X: Transform) -> Body:

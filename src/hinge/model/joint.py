@@ -211,4 +211,6 @@ def _unit(name: str, axis: Any, joint: Joint) -> tuple[float, ...]:
     length = np.linalg.norm(a)
     if length < 1e-12:
         raise ModelError(f"{joint}: {name} is {tuple(a.tolist())}; give a non-zero axis")
-    return tuple((a / length).tolist())
+    # one that was made here stays as it is
+    unit = a if abs(length - 1) <= 2 * np.finfo(float).eps else a / length
+    return tuple(unit.tolist())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..algebra.spatial import congruence
 from ..algorithms import mass_matrix, neutral
 from ..model.joint import PerDof
 from ..model.mechanism import Body, Mechanism
@@ -91,14 +92,27 @@ def _numbers(values: PerDof) -> str:
 
 def concerns(mech: Mechanism) -> list[str]:
     """What a user should know before trusting forward dynamics: joints that move no inertia."""
-    M = mass_matrix(mech, neutral(mech))
+    M, most = mass_matrix(mech, neutral(mech)), _inertia_beyond(mech)
     out = []
-    for b in mech.bodies[1:]:
+    for b, scale in zip(mech.bodies[1:], most[1:], strict=True):
         at = mech.v_slice(b.joint_name)
-        moments = np.linalg.eigvalsh(M[at, at])
-        if b.joint.mimic is None and moments[0] <= 1e-12 * max(1.0, moments[-1]):
+        if b.joint.mimic is None and np.linalg.eigvalsh(M[at, at])[0] <= 1e-12 * scale:
             out.append(
                 f"joint {b.joint_name!r}: nothing beyond it resists some of its motion at q = "
                 f"neutral; forward dynamics is singular there without armature"
             )
+    return out
+
+
+def _inertia_beyond(mech: Mechanism) -> list[float]:
+    """What each joint could move of the bodies beyond it, lay they as awkwardly as they can."""
+    q = neutral(mech)
+    H, phi, crb = mech.H(q), mech.phi(q), list(mech.M)
+    for p, k in mech.inward():
+        crb[p] = crb[p] + congruence(crb[k], phi[k])
+    out = [0.0]
+    for _, k in mech.outward():
+        J, h = np.abs(crb[k].J).max(), np.abs(crb[k].h).max()
+        rows = np.linalg.norm(H[k].reshape(-1, 2, 3), axis=2)
+        out.append(float(np.max(rows @ [[J, h], [h, crb[k].mass]] * rows)))
     return out

@@ -40,7 +40,10 @@ from ..model.mechanism import Body, Mechanism
 __all__ = ["Reframed", "TurnedRevolute", "canonical"]
 
 _Z = (0.0, 0.0, 1.0)
-_NEAR = 1e-12
+# what rounding leaves of numbers that cancel, beside the numbers: a smaller rest is taken for 0
+_DUST = 4 * float(np.finfo(float).eps)
+# axes that are as good as parallel, or as good as one, have no common normal worth going to
+_NEARLY = 1e-9
 
 
 @dataclass(frozen=True)
@@ -118,11 +121,11 @@ def _z_to(axis: tuple[float, ...]) -> np.ndarray:
 def _along_axis(body: Body, moving: Transform, child: Body | None) -> Transform:
     """Rz(γ) Tz(s), which the body's joint does not notice, chosen for the next joint's sake."""
     if child is not None:
-        return _to_common_normal(moving.inv @ _joint_frame(child))
-    h = moving.rotation.T @ body.inertia.spatial.h
-    return (
-        Transform(_turn_z(np.arctan2(h[1], h[0]))) if np.hypot(h[0], h[1]) > _NEAR else Transform()
-    )
+        there = _joint_frame(child)
+        return _to_common_normal(moving.inv @ there, _size(moving) + _size(there))
+    h = _seen_from(moving, body).h
+    aside = np.hypot(h[0], h[1]) > _DUST * np.linalg.norm(h)
+    return Transform(_turn_z(np.arctan2(h[1], h[0]))) if aside else Transform()
 
 
 def _joint_frame(body: Body) -> Transform:
@@ -132,17 +135,20 @@ def _joint_frame(body: Body) -> Transform:
     return body.placement @ Transform(_z_to(tuple(body.joint.axis)))
 
 
-def _to_common_normal(X: Transform) -> Transform:
-    """Rz(γ) Tz(s) that puts x on the common normal of z and the z axis of X."""
+def _to_common_normal(X: Transform, size: float) -> Transform:
+    """Rz(γ) Tz(s) that puts x on the common normal of z and the z axis of X.
+
+    size: of the lengths that X comes from.
+    """
     p, d = X.translation, X.rotation[:, 2]
     n = np.array([-d[1], d[0], 0.0])
-    if np.hypot(n[0], n[1]) > 1e-9:
+    if np.hypot(n[0], n[1]) > _NEARLY:
         # n · (p × d)
         s = skew(n) @ p @ d / (n @ n)
         # of nearly parallel axes the common normal is far away: going there would cost digits
-        near = abs(s) <= 10 * np.linalg.norm(p)
-        return Transform(_turn_z(np.arctan2(n[1], n[0])), (0.0, 0.0, s if near else 0.0))
-    if np.hypot(p[0], p[1]) > 1e-9:
+        there = _DUST * size < abs(s) <= 10 * np.linalg.norm(p)
+        return Transform(_turn_z(np.arctan2(n[1], n[0])), (0.0, 0.0, s if there else 0.0))
+    if np.hypot(p[0], p[1]) > _NEARLY * size:
         return Transform(_turn_z(np.arctan2(p[1], p[0])), (0.0, 0.0, p[2]))
     return Transform()
 
@@ -153,27 +159,31 @@ def _turn_z(angle: float) -> np.ndarray:
 
 def _moved(body: Body, parent: Transform, own: Transform) -> Body:
     """The body in its own moving frame, its joint placed in the parent's."""
-    inertia = congruence(body.inertia.spatial, own.inv.transfer)
-    start = parent.inv @ body.placement
-    joint = body.joint
-    if not isinstance(joint, Axial):
-        return replace(body, placement=_clean(start), offset=Transform(), inertia=inertia)
-    # at q = 0 the moving frame is on the joint's frame
-    X = start @ body.offset @ own
-    if type(joint) is not Revolute:
-        joint = replace(joint, axis=_Z)
-        return replace(body, placement=_clean(X), offset=Transform(), inertia=inertia, joint=joint)
-    R, zero = _split_turn(X.rotation)
-    joint = TurnedRevolute(**_data(joint), zero=zero) if zero else replace(joint, axis=_Z)
-    placement = _clean(Transform(R, X.translation))
+    inertia = _seen_from(own, body)
+    X, joint = parent.inv @ body.placement, body.joint
+    size = sum(map(_size, (parent, body.placement, body.offset, own)))
+    if isinstance(joint, Axial):
+        # at q = 0 the moving frame is on the joint's frame
+        X = X @ body.offset @ own
+        turn = 0.0
+        if type(joint) is Revolute:
+            R, turn = _split_turn(X.rotation)
+            X = Transform(R, X.translation)
+        joint = TurnedRevolute(**_data(joint), zero=turn) if turn else replace(joint, axis=_Z)
+    placement = _clean(X, size)
     return replace(body, placement=placement, offset=Transform(), inertia=inertia, joint=joint)
+
+
+def _seen_from(X: Transform, body: Body) -> SpatialInertia:
+    """A body's inertia about the origin of frame X; far away its centre of mass moves first."""
+    return body.inertia.moved(X.inv).spatial
 
 
 def _split_turn(R: np.ndarray) -> tuple[np.ndarray, float]:
     """R = Rz(a) Rx(b) Rz(zero): the first two together, and the angle of the last."""
     sine = np.hypot(R[0, 2], R[1, 2])
-    a = np.arctan2(R[0, 2], -R[1, 2]) if sine > _NEAR else 0.0
-    if a > 0.5 * np.pi + _NEAR or a < -0.5 * np.pi - _NEAR:
+    a = np.arctan2(R[0, 2], -R[1, 2]) if sine > _DUST else 0.0
+    if a > 0.5 * np.pi + _DUST or a < -0.5 * np.pi - _DUST:
         a, sine = a - np.copysign(np.pi, a), -sine
     b = np.arctan2(sine, R[2, 2])
     first = _turn_z(a) @ _snapped(about_axis(np.array([1.0, 0.0, 0.0]), np.array([b])))
@@ -181,7 +191,7 @@ def _split_turn(R: np.ndarray) -> tuple[np.ndarray, float]:
     zero = float(np.arctan2(rest[1, 0], rest[0, 0]))
     quarter = np.round(zero / (0.5 * np.pi)) * 0.5 * np.pi
     # quarter turns only permute and flip: they stay in the placement
-    return (R, 0.0) if abs(zero - quarter) < _NEAR else (first, zero)
+    return (R, 0.0) if abs(zero - quarter) < _DUST else (first, zero)
 
 
 def _data(joint: Joint) -> dict[str, Any]:
@@ -222,18 +232,24 @@ def _minus(A: SpatialInertia, B: SpatialInertia) -> SpatialInertia:
 
 
 def _tidy(M: SpatialInertia, before: SpatialInertia) -> SpatialInertia:
-    """What is rounding dust beside the numbers it was made from, made zero."""
-    J = np.where(np.abs(M.J) < 1e-15 * np.abs(before.J).max(initial=0.0), 0.0, M.J)
-    h = np.where(np.abs(M.h) < 1e-15 * np.abs(before.h).max(initial=0.0), 0.0, M.h)
-    return SpatialInertia(M.mass, h, J)
+    return SpatialInertia(M.mass, _without_dust(M.h, before.h), _without_dust(M.J, before.J))
 
 
-def _clean(X: Transform) -> Transform:
-    p = np.where(np.abs(X.translation) < _NEAR, 0.0, X.translation)
-    return Transform(_snapped(X.rotation), p)
+def _clean(X: Transform, size: float) -> Transform:
+    """A pose without what rounding left; size: of the lengths that its translation comes from."""
+    return Transform(_snapped(X.rotation), _without_dust(X.translation, size))
+
+
+def _without_dust(x: np.ndarray, terms: Any) -> np.ndarray:
+    """x with 0 for what is rounding beside the numbers that it was made from."""
+    return np.where(np.abs(x) < _DUST * np.abs(terms).max(initial=0.0), 0.0, x)
+
+
+def _size(X: Transform) -> float:
+    return float(np.linalg.norm(X.translation))
 
 
 def _snapped(R: np.ndarray) -> np.ndarray:
     """R with the entries that are 0, ±½, ±1 but for rounding made exactly that."""
     near = np.round(2 * R) / 2
-    return np.where(np.abs(R - near) < _NEAR, near, R)
+    return np.where(np.abs(R - near) < _DUST, near, R)
