@@ -34,6 +34,7 @@ GENERIC = {
     "diagonal_dynamics": lambda r, s: (s.q, s.qd, s.qdd, s.f_ext),
     "integrate": lambda r, s: (s.q, s.qd),
     "tangent_rate": lambda r, s: (s.qd, s.qdd),
+    "lagrangian_derivatives": lambda r, s: (s.q, s.qd, s.f_ext),
 }
 FRAMES = {
     "frame_pose": lambda r, s: (s.q,),

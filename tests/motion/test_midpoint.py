@@ -103,5 +103,5 @@ def test_a_robot_at_rest_stays_finite():
 def test_loops_are_refused():
     robot = zoo.pendulum(2)
     loop = LoopConstraint("tip", "world")
-    with pytest.raises(ArgumentError, match="no loop constraints; take method 'joint_midpoint'"):
+    with pytest.raises(ArgumentError, match="knows no loop constraints; take 'joint_midpoint'"):
         simulate(robot, [0, 0], method="implicit_midpoint", constraints=[loop])

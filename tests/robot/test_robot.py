@@ -30,6 +30,7 @@ METHODS = {
     "integrate": lambda r, s: r.integrate(s.q, s.qd),
     "difference": lambda r, s: r.difference(s.q, np.roll(s.q, 1, axis=0)),
     "tangent_rate": lambda r, s: r.tangent_rate(s.qd, s.qdd),
+    "lagrangian": lambda r, s: r.lagrangian_derivatives(s.q, s.qd, s.f_ext).dq,
     "constrained": lambda r, s: (
         r.constrained_forward_dynamics(
             s.q, s.qd, s.qdd, [LoopConstraint("FL_foot", "FR_foot", (3, 4, 5))]

@@ -15,6 +15,8 @@ from .small import atan2, cos, sign, sin, sqrt
 __all__ = [
     "about_axis",
     "axial",
+    "cayley_momentum",
+    "cayley_quaternion",
     "from_rpy",
     "is_rotation",
     "nearest_rotation",
@@ -136,6 +138,21 @@ def translation_exp(w: np.ndarray, v: np.ndarray) -> np.ndarray:
     C = np.array([_sine_defect(angle)])
     wv = skew(w) @ v
     return v + B * wv + C * (skew(w) @ wv)
+
+
+def cayley_quaternion(w: np.ndarray) -> np.ndarray:
+    """A quaternion of cay(w) = (1 − ½w×)⁻¹(1 + ½w×), a turn by 2 atan ½|w|; not of unit length."""
+    return np.array([1, *(0.5 * w)])
+
+
+def cayley_momentum(w: np.ndarray, mu: np.ndarray, f: np.ndarray) -> np.ndarray:
+    """The momentum at R cay(−w) of a turn that has μ at R, where half its impulse f has acted.
+
+    dcay⁻¹ = E + O with E = 1 + ¼wwᵀ, O = ½w×;  (E − O)ᵀ(μ − E⁻¹(f + Oᵀμ)).
+    """
+    g = f - 0.5 * (skew(w) @ mu)
+    x = mu - g + (w @ g) / (4 + w @ w) * w
+    return x + 0.25 * (w @ x) * w + 0.5 * (skew(w) @ x)
 
 
 def _sine_defect(angle: Any) -> Any:

@@ -54,6 +54,7 @@ from .kinematics import (
     poses,
     velocity_product_acceleration,
 )
+from .lagrangian import lagrangian_derivatives
 from .linearized.forward_derivatives import forward_dynamics_derivatives, forward_dynamics_jvp
 from .linearized.inverse_derivatives import inverse_dynamics_derivatives, inverse_dynamics_jvp
 from .mass_matrix import crba, mass_matrix, mass_matrix_inverse
@@ -122,6 +123,7 @@ __all__ = [
     "joint_forces",
     "joint_rates",
     "kinetic_energy",
+    "lagrangian_derivatives",
     "mass_factor",
     "mass_factor_curl",
     "mass_factor_inverse",
@@ -203,6 +205,7 @@ class Algorithms(Bound):
     joint_forces = bound(joint_forces)
     joint_rates = bound(joint_rates)
     kinetic_energy = bound(kinetic_energy)
+    lagrangian_derivatives = bound(lagrangian_derivatives)
     mass_factor = bound(mass_factor)
     mass_factor_curl = bound(mass_factor_curl)
     mass_factor_inverse = bound(mass_factor_inverse)

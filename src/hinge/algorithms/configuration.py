@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,17 @@ from ..model.joint import Joint
 from ..model.mechanism import Mechanism
 from .declare import algorithm
 
-__all__ = ["difference", "integrate", "neutral", "random_configuration", "tangent_rate"]
+__all__ = [
+    "arriving",
+    "departing",
+    "difference",
+    "from_middle",
+    "integrate",
+    "neutral",
+    "random_configuration",
+    "tangent_rate",
+    "to_middle",
+]
 
 
 @algorithm()
@@ -35,6 +46,47 @@ def integrate(mech: Mechanism, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
 def difference(mech: Mechanism, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
     """q1 ⊟ q0: the velocity (nv,) that leads from q0 to q1 in a unit of time."""
     return _leaders(mech, lambda joint, a, b: joint.difference(a, b), (q0, "q"), (q1, "q"))
+
+
+def to_middle(mech: Mechanism, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """The middle of a step of twice u that starts at q."""
+    return _leaders(mech, lambda joint, qk, uk: joint.to_middle(qk, uk), (q, "q"), (u, "v"))
+
+
+def from_middle(mech: Mechanism, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """The end of a step of twice u whose middle is q."""
+    return _leaders(mech, lambda joint, qk, uk: joint.from_middle(qk, uk), (q, "q"), (u, "v"))
+
+
+def departing(mech: Mechanism, h: Any, v: Any, p: Any, f: Any) -> np.ndarray:
+    """−∂L_d/∂q₀: the momenta at the start of a step of length h.
+
+    L_d(q₀, q₁) = h L(q, v) with the middle q and the rates v there; p, f: ∂L/∂q̇ and ∂L/∂q + forces
+    at (q, v).
+    """
+    start = lambda joint, vk, pk, fk: _start(joint, h, vk, pk, fk)  # noqa: E731
+    return _leaders(mech, start, (v, "v"), (p, "v"), (f, "v"))
+
+
+def arriving(mech: Mechanism, h: Any, v: Any, p: Any, f: Any, start: Any) -> np.ndarray:
+    """∂L_d/∂q₁: the momenta at the end of such a step, for those that it starts with.
+
+    What those differ by from `departing` is carried along: no momentum is lost.
+    """
+
+    def end(joint: Joint, vk: Any, pk: Any, fk: Any, sk: Any) -> np.ndarray:
+        if joint.commuting:
+            return sk + h * fk
+        left = sk - _start(joint, h, vk, pk, fk)
+        return _start(joint, -h, vk, pk, fk) + joint.carried(0.5 * h * vk, left)
+
+    return _leaders(mech, end, (v, "v"), (p, "v"), (f, "v"), (start, "v"))
+
+
+def _start(joint: Joint, h: Any, v: Any, p: Any, f: Any) -> np.ndarray:
+    # rotors are not turned with the body that they drive
+    rotors = 0.0 if joint.commuting else np.array(joint.armature) * v
+    return joint.departing(0.5 * h * v, p - rotors, 0.5 * h * f) + rotors
 
 
 @algorithm()

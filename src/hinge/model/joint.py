@@ -189,6 +189,33 @@ class Joint(ABC):
         uv = H @ cross_motion(H.T @ u, H.T @ v)
         return v + uv / 2 + H @ cross_motion(H.T @ u, H.T @ uv) / 12
 
+    # steps about a middle, for integrators: from q₀ over q to q₁, as far on both sides
+
+    def to_middle(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """The middle of a step of twice u that starts at q; `integrate` but for O(u³)."""
+        if not self.commuting:
+            raise ModelError(
+                f"{self}: its velocities do not commute; give it `to_middle`, `from_middle`, "
+                f"`departing` and `carried`"
+            )
+        return q + u
+
+    def from_middle(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """The end of a step of twice u whose middle is q; with −u, its start."""
+        return q + u
+
+    def departing(self, u: np.ndarray, mu: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """−∂/∂q₀ of a function of q and u with derivatives f along q and μ along u, f halved.
+
+        So the momentum at the start of a step, from that of its middle and half its impulse; the
+        momentum at the end is departing(−u, μ, −f).
+        """
+        return mu - f
+
+    def carried(self, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """A momentum at the start of such a step as the parent has it, in the axes of its end."""
+        return p
+
     def drift(self, v: np.ndarray) -> np.ndarray:
         """−[v, ·], (nv, nv): how a displacement changes if both its ends move with velocity v."""
         if self.commuting:

@@ -9,6 +9,8 @@ import numpy as np
 
 from ..algebra.rotation import (
     about_axis,
+    cayley_momentum,
+    cayley_quaternion,
     quaternion_conjugate,
     quaternion_exp,
     quaternion_log,
@@ -18,7 +20,7 @@ from ..algebra.rotation import (
     translation_exp,
     translation_log,
 )
-from ..algebra.small import atan2, cos, sin
+from ..algebra.small import atan2, cos, sin, sqrt
 from ..errors import ModelError
 from .joint import Joint, Mimic, Numbers
 
@@ -52,6 +54,12 @@ def _linear(*axes: Any) -> np.ndarray:
 def _along(axis: Numbers, q: np.ndarray) -> np.ndarray:
     """The vector q · axis; q: (1,)."""
     return np.array(axis)[:, None] @ q
+
+
+def _turned(quat: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """The unit quaternion after a turn by cay(w)."""
+    turned = quaternion_product(quat, cayley_quaternion(w))
+    return turned / sqrt(turned @ turned)
 
 
 def _alike(joint: Joint, stiffness: np.ndarray) -> None:
@@ -223,6 +231,19 @@ class Spherical(Joint):
     def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
         return quaternion_product(q, quaternion_exp(dv))
 
+    def to_middle(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        return _turned(q, u)
+
+    def from_middle(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        return _turned(q, u)
+
+    def departing(self, u: np.ndarray, mu: np.ndarray, f: np.ndarray) -> np.ndarray:
+        return cayley_momentum(u, mu, f)
+
+    def carried(self, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+        back = quaternion_matrix(cayley_quaternion(-u))
+        return back @ (back @ p)
+
     def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         return quaternion_log(quaternion_product(quaternion_conjugate(q0), q1))
 
@@ -248,6 +269,26 @@ class Planar(Joint):
         R, p = self.pose(q)
         p = p + R @ translation_exp(np.array([0, 0, dv[2]]), np.array([dv[0], dv[1], 0]))
         return np.array([p[0], p[1], q[2] + dv[2]])
+
+    def to_middle(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        # slides along the axes of the middle
+        turned = np.array([0, 0, q[2] + u[2]])
+        return self.from_middle(turned, u * np.array([1, 1, 0])) + q * np.array([1, 1, 0])
+
+    def from_middle(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        slid = self.pose(q)[0] @ np.array([u[0], u[1], 0])
+        return q + np.array([slid[0], slid[1], u[2]])
+
+    def departing(self, u: np.ndarray, mu: np.ndarray, f: np.ndarray) -> np.ndarray:
+        x = about_axis(_Z, u[2:]) @ np.array([mu[0] - f[0], mu[1] - f[1], 0])
+        moment = mu[0] * u[1] - mu[1] * u[0]
+        return np.array([x[0], x[1], mu[2] - f[2] - moment])
+
+    def carried(self, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+        back = about_axis(_Z, -u[2:])
+        x = back @ np.array([p[0], p[1], 0])
+        moment = 2 * (u[0] * x[1] - u[1] * x[0])
+        return np.array([*(back @ x)[:2], p[2] - moment])
 
     def stretch(self, q: np.ndarray) -> np.ndarray:
         return q - np.array(self.rest)
@@ -297,6 +338,27 @@ class Free(Joint):
     def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
         position = q[:3] + quaternion_matrix(q[3:]) @ translation_exp(dv[:3], dv[3:])
         return np.concatenate([position, quaternion_product(q[3:], quaternion_exp(dv[:3]))])
+
+    def to_middle(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        turned = _turned(q[3:], u[:3])
+        # slides along the axes of the middle: what nothing pushes goes straight
+        return np.concatenate([q[:3] + quaternion_matrix(turned) @ u[3:], turned])
+
+    def from_middle(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+        position = q[:3] + quaternion_matrix(q[3:]) @ u[3:]
+        return np.concatenate([position, _turned(q[3:], u[:3])])
+
+    def departing(self, u: np.ndarray, mu: np.ndarray, f: np.ndarray) -> np.ndarray:
+        w, slide = u[:3], u[3:]
+        moment = cayley_momentum(w, mu[:3], f[:3] + skew(mu[3:]) @ slide)
+        force = quaternion_matrix(cayley_quaternion(w)) @ (mu[3:] - f[3:])
+        return np.concatenate([moment, force])
+
+    def carried(self, u: np.ndarray, p: np.ndarray) -> np.ndarray:
+        back = quaternion_matrix(cayley_quaternion(-u[:3]))
+        moment, force = back @ p[:3], back @ p[3:]
+        moment = moment - 2 * (skew(u[3:]) @ force)
+        return np.concatenate([back @ moment, back @ force])
 
     def stretch(self, q: np.ndarray) -> np.ndarray:
         back = quaternion_conjugate(quaternion_exp(np.array(self.rest)[:3]))

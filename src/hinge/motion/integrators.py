@@ -27,6 +27,19 @@ else, to rounding, after any number of iterations; at the fixed point n = s this
 rule.  (5) has a solution in closed form, A being of rank two.  In joint rates the rule is
 
     v ← q̇ + ½h q̈(t + ½h, q ⊞ ½h v, v);   q ← q ⊞ h v,   q̇ ← 2v − q̇                              (8)
+
+Variational: the motion makes the sum of L_d(q₀, q₁) = h L(q½, v) stationary, the middle q½ as far
+from q₀ as from q₁ on every joint (`Joint.to_middle`).  What it carries along is the momentum p:
+
+    p₀(v) = −∂L_d/∂q₀,   p₁(v) = ∂L_d/∂q₁ + A(p − p₀(v))   at q½(q, v), forces at t + ½h         (9)
+    v ← v + M(q½)⁻¹ (p − p₀(v)), from v = 2q̇ − v of the step before, to p₀(v) = p               (10)
+    q ← q₁(q½, v),   p ← p₁(v)                                                                  (11)
+    q̇ = M(q)⁻¹ p                                                                                (12)
+
+The momentum of the whole changes by impulses from outside and by nothing else, to rounding: what
+(10) leaves unsolved is carried along by A, from the axes of q₀ to those of q₁.  Where (10) is
+solved the map of (q, p) is symplectic, and the error of the energy stays bounded (Marsden and West,
+Acta Numerica 2001).
 """
 
 from __future__ import annotations
@@ -69,18 +82,42 @@ class System(Protocol):
         """ε, gravity and losses included."""
         ...
 
+    def to_middle(self, q: Any, scale: Any, v: Any) -> Any:
+        """The middle of a step of twice scale · v that starts at q."""
+        ...
+
+    def from_middle(self, q: Any, scale: Any, v: Any) -> Any:
+        """The end of a step of twice scale · v whose middle is q."""
+        ...
+
+    def momenta(self, q: Any, qd: Any) -> Any:
+        """p = M q̇."""
+        ...
+
+    def rates(self, q: Any, p: Any) -> Any:
+        """M⁻¹ p."""
+        ...
+
+    def passing(self, t: Any, h: Any, q: Any, v: Any, p: Any) -> tuple[Any, Any]:
+        """Momenta of a step of length h with q and v in its middle: at its start, and at its end
+        if it starts with p.
+        """
+        ...
+
 
 @dataclass(frozen=True)
 class Integrator:
     """One stage of a step, and the numbers of each.
 
     advance(system, t, h, q, qd, memory, stage) gives the new q, qd and memory: so many vectors of
-    size nv, 0 at the start, which a stage leaves for the next.
+    size nv which a stage leaves for the next.  begin(system, q, qd) gives the first; they are 0 if
+    there is none.
     """
 
     advance: Callable[..., tuple[Any, Any, tuple[Any, ...]]]
     memory: int = 0
     stages: tuple[tuple[float, ...], ...] = ((),)
+    begin: Callable[[System, Any, Any], tuple[Any, ...]] | None = None
 
 
 def _semi_implicit_euler(
@@ -129,6 +166,24 @@ def _turned(a: Any, n: Any, f: Any, b: Any) -> Any:
     return b + a * (x * f - y * n)
 
 
+def _variational(
+    system: System, t: Any, h: Any, q: Any, qd: Any, memory: tuple[Any, ...], stage: Any
+) -> tuple[Any, Any, tuple[Any, ...]]:
+    p, v = memory
+    start, end = stage
+    v = start * (2 * qd - v) + (1 - start) * v
+    middle = system.to_middle(q, 0.5 * h, v)
+    first, last = system.passing(t + 0.5 * h, h, middle, v, p)  # (9)
+    at = system.from_middle(middle, end * 0.5 * h, v)
+    x = system.rates(at, end * last + (1 - end) * (p - first))
+    v, qd = v + (1 - end) * x, end * x + (1 - end) * qd  # (10), (12)
+    return end * at + (1 - end) * q, qd, (end * last + (1 - end) * p, v)  # (11)
+
+
+def _momenta(system: System, q: Any, qd: Any) -> tuple[Any, ...]:
+    return system.momenta(q, qd), qd
+
+
 def _dot(a: Any, b: Any) -> Any:
     return (a * b).sum(axis=-1, keepdims=True)
 
@@ -160,4 +215,5 @@ METHODS = {
     "semi_implicit_euler": Integrator(_semi_implicit_euler),
     "implicit_midpoint": Integrator(_midpoint, memory=2, stages=_ITERATIONS),
     "joint_midpoint": Integrator(_joint_midpoint, memory=1, stages=_ITERATIONS),
+    "variational": Integrator(_variational, memory=2, stages=_ITERATIONS, begin=_momenta),
 }

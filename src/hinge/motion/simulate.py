@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Trajectory", "simulate"]
 
-Method = Literal["rk4", "semi_implicit_euler", "implicit_midpoint", "joint_midpoint"]
+Method = Literal["rk4", "semi_implicit_euler", "implicit_midpoint", "joint_midpoint", "variational"]
 Force = ArrayLike | Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 
 
@@ -100,10 +100,12 @@ def simulate(
     taus: (steps, …, nv), one for each step and held during it; tau and taus add up.
     Springs, damping and Coulomb friction of the joints act besides; joint limits do not.  f_ext
     acts throughout; constraints close loops.
-    method: "rk4", of fourth order on every joint; "semi_implicit_euler", of first order, which
-    keeps the energy of conservative motions bounded; "implicit_midpoint", of second order in total
-    rates, whose kinetic energy changes by the work of the forces and by nothing else, to rounding;
-    "joint_midpoint", the same in joint rates.  every: of how many steps one is kept.
+    method: "rk4", of fourth order on every joint; "variational", of second order, which keeps
+    momentum to rounding and the energy of conservative motions bounded for as long as one likes;
+    "implicit_midpoint", of second order in total rates, whose kinetic energy changes by the work of
+    the forces and by nothing else, to rounding; "joint_midpoint", the same in joint rates;
+    "semi_implicit_euler", of first order, the cheapest: its energy drifts wherever M depends on q.
+    every: of how many steps one is kept.
     compiled: None runs all steps in one kernel if tau can be traced, and else calls it, for the
     whole batch at once, in every step; True insists on the one, False on the other.
     numbers: gravity, inertia, placement of the mechanism, other than its own, with any leading
@@ -143,9 +145,9 @@ class _Run:
         where = self.where = f"simulate {robot.name!r}"
         self.robot, self.constraints = robot, constraints
         self.method = check_choice(where, "method", method, tuple(METHODS))
-        if constraints and method == "implicit_midpoint":
+        if constraints and method in ("implicit_midpoint", "variational"):
             raise ArgumentError(
-                f"{where}: total rates know no loop constraints; take method 'joint_midpoint'"
+                f"{where}: method {method!r} knows no loop constraints; take 'joint_midpoint'"
             )
         self.dt = check_number(where, "dt", dt, above=0)
         series = self._series(taus)
@@ -238,9 +240,9 @@ class _Run:
         names = [n for n in ("taus", "tau", "f_ext", *PARAMETERS) if n in given]
         ways = robot, self.method, names, self.function, self.program, self.constraints
         kernel = motion_kernel(*ways)
-        memory = np.zeros(robot.nv)
         arrays = {**given, "t": self.dt * np.arange(self.steps), "dt": np.array(self.dt)}
-        found = [arrays.get(n, memory).astype(robot.dtype) for n in kernel.shapes]
+        arrays |= {f"memory{i}": x for i, x in enumerate(self.memory())}
+        found = [arrays[n].astype(robot.dtype) for n in kernel.shapes]
         rows = (len(self.times), *self.lead)
         results = [np.empty((*rows, n), robot.dtype) for n in (robot.nq, robot.nv)]
         for x, name in zip(results, ("q", "qd"), strict=True):
@@ -263,10 +265,10 @@ class _Run:
 
     def stepped(self) -> tuple[np.ndarray, np.ndarray]:
         """q and q̇ at all times, by calls from Python."""
-        way, nv = METHODS[self.method], self.robot.nv
+        way = METHODS[self.method]
         q, qd = self.given["q"], self.given["qd"]
         kept = [(q, qd)]
-        memory = (np.zeros(self.lead + (nv,)),) * way.memory
+        memory = self.memory()
         for i in progress(range(self.steps), self.where):
             force = partial(self.force, i)
             system = Called(self.robot, force, self.given.get("f_ext"), self.constraints)
@@ -277,6 +279,14 @@ class _Run:
                 kept.append((q, qd))
         qs, qds = (np.array(column, self.robot.dtype) for column in zip(*kept, strict=True))
         return qs, qds
+
+    def memory(self) -> tuple[np.ndarray, ...]:
+        """What the method starts with."""
+        way, q, qd = METHODS[self.method], self.given["q"], self.given["qd"]
+        if way.begin is None:
+            return (np.zeros(self.lead + (self.robot.nv,)),) * way.memory
+        system = Called(self.robot, partial(self.force, 0), None, ())
+        return way.begin(system, q, qd)
 
     def force(self, i: int, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """τ + τ(t, q, q̇) + τ_i: (…, nv)."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import algorithms
+from ..algorithms.configuration import arriving, departing, from_middle, to_middle
 from ..algorithms.constraints import LoopConstraint
 from ..graph.interpret import interpret
 from ..graph.program import Program, trace
@@ -80,6 +82,29 @@ class Traced:
         external = algorithms.working_forces(mech, q, self.total(t, q, qd), self.f_ext)
         return external + algorithms.working_gravity(mech, q)
 
+    def to_middle(self, q: Any, scale: Any, v: Any) -> Any:
+        """As in `System`."""
+        return to_middle(self.mech, q, scale * v)
+
+    def from_middle(self, q: Any, scale: Any, v: Any) -> Any:
+        """As in `System`."""
+        return from_middle(self.mech, q, scale * v)
+
+    def momenta(self, q: Any, qd: Any) -> Any:
+        """As in `System`."""
+        return algorithms.generalized_momentum(self.form.mechanism, q, qd)
+
+    def rates(self, q: Any, p: Any) -> Any:
+        """As in `System`."""
+        weightless = replace(self.form.mechanism, gravity=(0.0, 0.0, 0.0))
+        return algorithms.forward_dynamics(weightless, q, np.zeros(self.mech.nv), p)
+
+    def passing(self, t: Any, h: Any, q: Any, v: Any, p: Any) -> tuple[Any, Any]:
+        """As in `System`."""
+        mu, f = algorithms.lagrangian_derivatives(self.form.mechanism, q, v, self.f_ext)
+        middle = h, v, mu, f + self.total(t, q, v)
+        return departing(self.mech, *middle), arriving(self.mech, *middle, p)
+
 
 class Called:
     """The system on arrays of numbers, by the kernels of a robot."""
@@ -125,6 +150,37 @@ class Called:
         """As in `System`."""
         total = self.total(t, q, qd)
         return self.robot.working_forces(q, total, self.f_ext) + self.robot.working_gravity(q)
+
+    def to_middle(self, q: Any, scale: Any, v: Any) -> Any:
+        """As in `System`."""
+        return self._kernel(lambda q, u: to_middle(self.robot.mechanism, q, u))(q, scale * v)
+
+    def from_middle(self, q: Any, scale: Any, v: Any) -> Any:
+        """As in `System`."""
+        kernel = self._kernel(lambda q, u: from_middle(self.robot.mechanism, q, u))
+        return kernel(q, scale * v) if scale else q
+
+    def momenta(self, q: Any, qd: Any) -> Any:
+        """As in `System`."""
+        return self.robot.generalized_momentum(q, qd)
+
+    def rates(self, q: Any, p: Any) -> Any:
+        """As in `System`."""
+        weightless = {**self.robot._numbers, "gravity": np.zeros(3)}
+        return self.robot._with_numbers(weightless).forward_dynamics(q, np.zeros_like(p), p)
+
+    def passing(self, t: Any, h: Any, q: Any, v: Any, p: Any) -> tuple[Any, Any]:
+        """As in `System`."""
+        mech = self.robot.mechanism
+        mu, f = self.robot.lagrangian_derivatives(q, v, self.f_ext)
+        middle = h, v, mu, f + self.total(t, q, v)
+        start = self._kernel(lambda h, v, qd, tau: departing(mech, h, v, qd, tau))
+        end = self._kernel(lambda h, v, qd, tau, u: arriving(mech, h, v, qd, tau, u))
+        return start(*middle), end(*middle, p)
+
+    def _kernel(self, fn: Callable[..., Any]) -> Any:
+        """A function of the joints as a kernel, made once."""
+        return self.robot._keep(("motion", fn.__code__), lambda: self.robot.compile(fn))
 
 
 def traced_force(robot: Robot, force: Force, batch: bool) -> Program | str:

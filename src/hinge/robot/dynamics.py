@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..algorithms.constraints import ConstrainedMotion, LoopConstraint
+from ..algorithms.lagrangian import LagrangianDerivatives
 from .front import Front
 from .method import Numbers, compiled
 
@@ -86,6 +87,18 @@ class Dynamics(Front):
         **numbers: Unpack[Numbers],
     ) -> np.ndarray:
         """−stiffness (q ⊟ rest) − damping q̇ − friction sign(q̇) of the joints: (…, nv)."""
+        ...
+
+    @compiled(LagrangianDerivatives)
+    def lagrangian_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        out: Sequence[np.ndarray] | None = None,
+        **numbers: Unpack[Numbers],
+    ) -> LagrangianDerivatives:
+        """∂L/∂q̇ = M q̇ and ∂L/∂q + Σ Jᵀ f_ext of L = ½ q̇ᵀM(q)q̇ − U(q): (…, nv) each."""
         ...
 
     @compiled(ConstrainedMotion)
