@@ -17,7 +17,7 @@ from hinge.algebra.spatial import Transform
 from hinge.errors import ArgumentError, ModelError, ModelWarning
 from hinge.load.mjcf import MujocoState, mechanism_from_model, read_mjcf
 from hinge.load.mujoco_state import unique
-from hinge.model.joints import Free, Prismatic, Revolute, Spherical
+from hinge.model.joints import Free, Prismatic, Revolute, Spherical, Translation
 from mechanisms import EPS, assert_close
 from robot_files import odd_models_allowed
 
@@ -53,6 +53,14 @@ INLINE = {
     "free": """
       <body name="b" pos="1 2 3" euler="10 0 0"><freejoint name="float"/>
         <geom type="box" size=".1 .2 .3" pos=".3 .1 0"/></body>""",
+    "free_with_armature": """
+      <body name="b" pos="1 2 3" euler="10 0 0">
+        <joint name="float" type="free" armature=".7" stiffness="2" damping=".3"/>
+        <geom type="box" size=".1 .2 .3" pos=".3 .1 0"/>
+        <body name="c" pos="0 0 .5"><joint name="a" axis="0 1 0" armature=".1"/>
+          <geom size=".1" pos=".2 .1 0"/></body>
+      </body>
+      <body name="d"><freejoint name="rubbed"/><geom size=".1" pos=".1 0 0"/></body>""",
     "two_free_and_an_arm": """
       <body name="stone" pos="0 0 1"><freejoint/><geom size=".1" pos=".1 0 0"/></body>
       <body name="arm"><joint name="shoulder" axis="0 1 0"/><geom size=".1" pos="0 0 .3"/>
@@ -491,7 +499,7 @@ def test_joint_data():
     assert joint('range="-1 1" limited="false"').upper == (np.inf,)
     assert joint('actuatorfrcrange="-3 2"').effort_limit == (3,)
     assert joint('type="ball" damping="2"').damping == (2, 2, 2)
-    assert joint('type="free" armature="2"').armature == (2,) * 6
+    assert joint('type="free" damping="2"').damping == (2,) * 6
 
 
 @pytest.mark.skipif(not hasattr(mujoco.MjModel, "actuator_armature"), reason="an older MuJoCo")
@@ -501,8 +509,51 @@ def test_armature_of_actuators(folder):
     data = joint('armature=".1" damping="2"', motors)
     close(data.armature, [0.1 + 9 * 0.5 + 4], 4 * EPS)
     close(data.damping, [2 + 9 * 0.1], 4 * EPS)
-    for kind in ("hinge", "slide", "ball"):
+    for kind in ("hinge", "slide", "ball", "free"):
         agree(folder, ARM.format(f'type="{kind}"', motors))
+
+
+@pytest.mark.skipif(not hasattr(mujoco.MjModel, "actuator_outadr"), reason="an older MuJoCo")
+def test_actuators_of_several_dimensions(folder):
+    motors = """<actuator><orientation joint="a" kp="1"/>
+      <motor joint="a" gear="3" armature=".5"/></actuator>"""
+    agree(folder, ARM.format('type="ball"', motors))
+
+
+@pytest.mark.parametrize("attribute", ["armature", "frictionloss"])
+def test_a_free_joint_that_resists_in_its_own_axes_is_two(attribute):
+    mech = quietly(ARM.format(f'type="free" stiffness="3" {attribute}="2"', ""))
+    slide, turn = (body.joint for body in mech.bodies[1:])
+    assert mech.joint_names == ("a/position", "a/orientation")
+    assert (type(slide), type(turn)) == (Translation, Spherical)
+    assert slide.stiffness == turn.stiffness == (3, 3, 3)
+    other = "friction" if attribute == "frictionloss" else attribute
+    assert getattr(slide, other) == getattr(turn, other) == (2, 2, 2)
+
+
+@pytest.mark.parametrize("flags", ["", 'spring="disable"', 'damper="disable"'])
+@pytest.mark.parametrize("kind", ["hinge", "slide", "ball", "free"])
+@pytest.mark.parametrize("armature", [0, 1])
+def test_passive_forces_are_those_of_mujoco(flags, kind, armature):
+    text = ARM.format(
+        f'type="{kind}" stiffness="3" damping="2" armature="{armature}" pos=".1 0 0"',
+        f"<option><flag {flags}/></option>",
+    )
+    model, mech = mujoco.MjModel.from_xml_string(text), quietly(text)
+    data, state = mujoco.MjData(model), MujocoState(model, mech)
+    rng = np.random.default_rng(3)
+    data.qpos = qpos = state.qpos(alg.random_configuration(mech, rng))
+    data.qvel = qvel = rng.normal(size=model.nv)
+    mujoco.mj_forward(model, data)
+    tau = alg.passive_forces(mech, state.q(qpos), state.v(qpos, qvel))
+    close(state.qfrc(state.q(qpos), tau), data.qfrc_passive)
+
+
+def test_friction_that_is_switched_off():
+    off = '<option><flag {}="disable"/></option>'
+    assert joint('frictionloss="2"', off.format("frictionloss")).friction == (0,)
+    assert joint('frictionloss="2"', off.format("constraint")).friction == (0,)
+    assert joint('frictionloss="2"', off.format("contact")).friction == (2,)
 
 
 def test_names():
@@ -588,7 +639,6 @@ def warned(text: str) -> list[str]:
     ("attributes", "rest", "said"),
     [
         ('type="ball" range="0 90"', "", "limits of ball joints a"),
-        ('type="free" armature="1"', "", "Coriolis forces of the armature of free joints a"),
         ("", '<equality><joint name="eq" joint1="a"/></equality>', "equality constraints eq"),
         ("", '<equality><joint joint1="a"/></equality>', "equality constraints equality0"),
         (
@@ -597,6 +647,17 @@ def warned(text: str) -> list[str]:
             "tendons t",
         ),
         ("", '<actuator><position name="p" joint="a"/></actuator>', "servos p"),
+        (
+            "",
+            '<tendon><fixed name="t"><joint joint="a" coef="1"/></fixed></tendon>'
+            '<actuator><motor name="m" tendon="t" armature="1"/></actuator>',
+            "armature and damping of tendons by actuators m",
+        ),
+        (
+            "",
+            '<actuator><motor name="m" joint="a" damping="0 1"/></actuator>',
+            "polynomial damping of actuators m",
+        ),
         ("", '<option density="1.2"/>', "the fluid (density 1.2, viscosity 0)"),
     ],
 )
@@ -624,6 +685,13 @@ def test_a_long_list_is_cut():
         ("", ""),
         ("", '<equality><joint joint1="a" active="false"/></equality>'),
         ("", '<tendon><fixed><joint joint="a" coef="1"/></fixed></tendon>'),
+        (
+            "",
+            '<option><flag equality="disable" actuation="disable"/></option>'
+            '<equality><joint joint1="a"/></equality>'
+            '<actuator><position joint="a"/></actuator>',
+        ),
+        ('type="free" armature="1"', ""),
         ("", '<actuator><motor joint="a"/></actuator><sensor><jointpos joint="a"/></sensor>'),
     ],
 )

@@ -17,12 +17,13 @@ from ..errors import ModelError, warn_of_model
 from ..model.mechanism import Mechanism
 from .mjcf_source import MjcfSource
 from .mujoco_model import mechanism_from_model
-from .mujoco_state import MujocoState, joint_names, names_of
+from .mujoco_state import MujocoState, joint_names, names_of, switched_off
 from .paths import PathLike
 
 __all__ = ["MujocoState", "left_out", "mechanism_from_model", "read_mjcf"]
 
 _ONE_AT_A_TIME = threading.Lock()
+_TENDON = 3  # mjtTrn
 
 
 def read_mjcf(
@@ -118,17 +119,22 @@ def left_out(model: Any) -> list[str]:
     """
     joints = joint_names(model)
     bodies = names_of(model, "body", "body")
-    servos = model.actuator_biastype
+    actuators = names_of(model, "actuator", "actuator")
+    servos = model.actuator_biastype * (not switched_off(model, "actuation"))
+    equalities = model.eq_active0 * (not switched_off(model, "equality", "constraint"))
+    adding = _any(model, "actuator_armature", "actuator_damping")
+    on_tendons = adding & (model.actuator_trntype == _TENDON) if len(adding) else adding
     lists = {
         "polynomial springs of joints": _where(joints, _any(model, "jnt_stiffnesspoly")),
         "limits of ball joints": _where(joints, (model.jnt_type == 1) & (model.jnt_limited != 0)),
         "polynomial damping of joints": _dofs(model, joints, _any(model, "dof_dampingpoly")),
-        "equality constraints": _where(names_of(model, "eq", "equality"), model.eq_active0),
+        "polynomial damping of actuators": _where(actuators, _any(model, "actuator_dampingpoly")),
+        "armature and damping of tendons by actuators": _where(actuators, on_tendons),
+        "equality constraints": _where(names_of(model, "eq", "equality"), equalities),
         "tendons": _where(names_of(model, "tendon", "tendon"), _pulling(model)),
         "gravity compensation of bodies": _where(bodies, model.body_gravcomp),
         "plugins of bodies": _where(bodies, np.asarray(model.body_plugin) >= 0),
-        "servos": _where(names_of(model, "actuator", "actuator"), servos),
-        "Coriolis forces of the armature of free joints": _free_armature(model, joints),
+        "servos": _where(actuators, servos),
         "flexes": names_of(model, "flex", "flex"),
         "skins": names_of(model, "skin", "skin"),
     }
@@ -149,12 +155,6 @@ def _any(model: Any, *fields: str) -> np.ndarray:
 def _pulling(model: Any) -> np.ndarray:
     fields = ("stiffness", "stiffnesspoly", "damping", "dampingpoly", "frictionloss", "armature")
     return _any(model, "tendon_limited", *(f"tendon_{field}" for field in fields))
-
-
-def _free_armature(model: Any, joints: list[str]) -> list[str]:
-    """Free joints with armature: MuJoCo's resists p̈, ours the rate of the velocity in body axes."""
-    free = model.jnt_type == 0
-    return _where(joints, free & (model.dof_armature[model.jnt_dofadr] > 0))
 
 
 def _dofs(model: Any, joints: list[str], chosen: np.ndarray) -> list[str]:

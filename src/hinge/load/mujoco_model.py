@@ -8,12 +8,15 @@ fixed to the body, by q − q_ref: in our terms, with T the translation to the a
 with X the rest pose for the first joint and the identity for the others.  Every joint but the last
 carries a body without mass, the last the body itself, in MuJoCo's own frame.  A free joint's q is
 the pose in the world, whatever the rest pose.
+
+Armature and friction loss of a free joint belong to MuJoCo's coordinates: they resist p̈ and ṗ along
+the axes of the world, and ω̇ and ω along those of the body.  Such a joint is read as a translation
+that carries a ball joint, whose coordinates are these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -22,10 +25,10 @@ from ..algebra.rotation import quaternion_log, quaternion_matrix
 from ..algebra.spatial import Inertia, Transform
 from ..errors import ModelError
 from ..model.builder import MechanismBuilder
-from ..model.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical
+from ..model.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical, Translation
 from ..model.mechanism import GROUND, Mechanism
 from .mujoco_shapes import MeshFile, body_shapes
-from .mujoco_state import FREE_ORDER, joint_names, names_of, unique
+from .mujoco_state import FREE_ORDER, SPLIT, joint_names, names_of, switched_off, unique
 
 __all__ = ["mechanism_from_model"]
 
@@ -35,7 +38,7 @@ _NUMBERS = (
     *("body_pos", "body_quat", "body_mass", "body_inertia", "body_ipos", "body_iquat"),
     *("jnt_pos", "jnt_axis", "jnt_stiffness", "dof_armature", "dof_damping", "dof_frictionloss"),
     *("site_pos", "site_quat", "geom_pos", "geom_quat", "geom_size"),
-    *("actuator_gear", "actuator_armature", "actuator_damping"),
+    *("actuator_armature", "actuator_damping"),
 )
 
 
@@ -78,8 +81,7 @@ class _Reader:
         return builder.build()
 
     def _gravity(self) -> Sequence[float]:
-        bits = import_module("mujoco").mjtDisableBit
-        off = self._model.opt.disableflags & bits.mjDSBL_GRAVITY
+        off = switched_off(self._model, "gravity")
         return (0.0, 0.0, 0.0) if off else self._model.opt.gravity.tolist()
 
     def _add_body(self, builder: MechanismBuilder, b: int) -> None:
@@ -109,11 +111,22 @@ class _Reader:
         for j in range(first, first + count):
             joint = self._joint(j)
             if isinstance(joint, Free):
-                pose = Transform()
+                return self._free(j, joint)
             anchor = Transform(translation=self._model.jnt_pos[j])
             chain.append((self._joints[j], joint, pose @ anchor, self._back(j, joint) @ anchor.inv))
             pose = Transform()
         return chain
+
+    def _free(self, j: int, joint: Free) -> list[tuple[str, Joint, Transform, Transform]]:
+        """A free joint, or, with armature or friction, the translation and the turn it is."""
+        name, stay = self._joints[j], Transform()
+        if not np.any([joint.armature, joint.friction]):
+            return [(name, joint, stay, stay)]
+        parts = (Translation, slice(3, 6)), (Spherical, slice(0, 3))
+        return [
+            (unique(name + suffix, self._taken), kind(**_some(joint, dofs)), stay, stay)
+            for suffix, (kind, dofs) in zip(SPLIT, parts, strict=True)
+        ]
 
     def _back(self, j: int, joint: Joint) -> Transform:
         """J(−q_ref): MuJoCo counts the coordinate of a hinge or slide from its reference."""
@@ -138,14 +151,13 @@ class _Reader:
         model = self._model
         dofs = model.jnt_dofadr[j] + np.array(FREE_ORDER if nv == 6 else range(nv))
         armature, damping = _of_actuators(model, j)
-        data: dict[str, Any] = {
-            "armature": model.dof_armature[dofs] + armature,
-            "damping": model.dof_damping[dofs] + damping,
-            "friction": model.dof_frictionloss[dofs],
-            "stiffness": float(model.jnt_stiffness[j]),
-        }
-        if model.jnt_stiffness[j]:
-            data["rest"] = self._rest(j, nv)
+        data: dict[str, Any] = {"armature": model.dof_armature[dofs] + armature}
+        if not switched_off(model, "damper"):
+            data["damping"] = model.dof_damping[dofs] + damping
+        if not switched_off(model, "frictionloss", "constraint"):
+            data["friction"] = model.dof_frictionloss[dofs]
+        if model.jnt_stiffness[j] and not switched_off(model, "spring"):
+            data["stiffness"], data["rest"] = float(model.jnt_stiffness[j]), self._rest(j, nv)
         if nv == 1 and model.jnt_limited[j]:
             data["lower"], data["upper"] = model.jnt_range[j].tolist()
         if nv == 1 and model.jnt_actfrclimited[j]:
@@ -213,7 +225,8 @@ class _Reader:
             word = "joint" if kind in ("jnt", "dof") else kind
             for i in np.flatnonzero(~fine):
                 raise _too_large(f"{word} {owners[kind][i]!r} has {what}", values[i])
-        for what, values in (("gravity", model.opt.gravity), ("qpos0", model.qpos0)):
+        whole = {"gravity": model.opt.gravity, "qpos0": model.qpos0, "gear": model.actuator_gear}
+        for what, values in whole.items():
             if not (np.abs(values) <= MAX_SIZE).all():
                 raise _too_large(f"the model has {what}", values)
 
@@ -229,11 +242,19 @@ def _pose(position: np.ndarray, quaternion: np.ndarray) -> Transform:
     return Transform(quaternion_matrix(quaternion), position)
 
 
+def _some(joint: Joint, dofs: slice) -> dict[str, Any]:
+    """What a joint knows of some of its degrees of freedom."""
+    fields = ("armature", "damping", "friction", "stiffness", "rest")
+    return {field: np.array(getattr(joint, field))[dofs] for field in fields}
+
+
 def _of_actuators(model: Any, j: int) -> tuple[float, float]:
     """The armature and damping that actuators add to a joint, by the square of their gear."""
     none = np.zeros(len(model.actuator_trntype))  # MuJoCo 3.2 has neither
     on_joint = (model.actuator_trntype <= 1) & (model.actuator_trnid[:, 0] == j)
-    gear = model.actuator_gear[on_joint, 0] ** 2
+    # one actuator may have several outputs, each with a gear of its own; the first counts
+    first = getattr(model, "actuator_outadr", np.arange(len(none)))[on_joint]
+    gear = model.actuator_gear[first, 0] ** 2
     armature = getattr(model, "actuator_armature", none)[on_joint]
     damping = getattr(model, "actuator_damping", none)[on_joint]
     return float(gear @ armature), float(gear @ damping)

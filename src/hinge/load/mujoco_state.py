@@ -6,12 +6,14 @@ both in body axes; forces likewise.  With R the body's orientation
     v_ours = Rᵀ v_mujoco,   f_ours = Rᵀ f_mujoco,   a_ours = Rᵀ a_mujoco − ω × v_ours
 
 the last because MuJoCo's acceleration is that of the origin, ours the rate of the components.  All
-other joints have the same coordinates in both; joints are matched by name.
+other joints have the same coordinates in both, also the two that a free joint with armature is read
+as; joints are matched by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,13 +22,30 @@ from ..algebra.rotation import quaternion_matrix
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism
 
-__all__ = ["FREE_ORDER", "MujocoState", "joint_names", "names_of", "unique"]
+__all__ = [
+    "FREE_ORDER",
+    "SPLIT",
+    "MujocoState",
+    "joint_names",
+    "names_of",
+    "switched_off",
+    "unique",
+]
 
 # of mjtJoint: free, ball, slide, hinge
 _NQ, _NV = (7, 4, 1, 1), (6, 3, 1, 1)
 
 # (ω; v) out of (v; ω)
 FREE_ORDER = [3, 4, 5, 0, 1, 2]
+
+# a free joint that is read as two is called by its name with these
+SPLIT = "/position", "/orientation"
+
+
+def switched_off(model: Any, *names: str) -> bool:
+    """Whether one of the flags of a model's <option> is "disable"."""
+    bits = import_module("mujoco").mjtDisableBit
+    return any(model.opt.disableflags & getattr(bits, f"mjDSBL_{n.upper()}", 0) for n in names)
 
 
 def unique(name: str, taken: set[str]) -> str:
@@ -75,20 +94,26 @@ class MujocoState:
                 f"nq = {mechanism.nq}, nv = {mechanism.nv}; both must come from the same file"
             )
         for j, name in enumerate(joint_names(model)):
-            self._match(
-                mechanism, name, model.jnt_type[j], model.jnt_qposadr[j], model.jnt_dofadr[j]
-            )
+            nq, nv = _NQ[model.jnt_type[j]], _NV[model.jnt_type[j]]
+            qpos, dof = model.jnt_qposadr[j], model.jnt_dofadr[j]
+            if nv == 6 and name + SPLIT[0] in mechanism.joint_names:
+                self._match(mechanism, name + SPLIT[0], 3, 3, qpos, dof)
+                self._match(mechanism, name + SPLIT[1], 4, 3, qpos + 3, dof + 3)
+            else:
+                self._match(mechanism, name, nq, nv, qpos, dof)
 
-    def _match(self, mechanism: Mechanism, name: str, kind: int, qpos: int, dof: int) -> None:
+    def _match(
+        self, mechanism: Mechanism, name: str, nq: int, nv: int, qpos: int, dof: int
+    ) -> None:
         q, v = mechanism.q_slice(name), mechanism.v_slice(name)
-        if (q.stop - q.start, v.stop - v.start) != (_NQ[kind], _NV[kind]):
+        if (q.stop - q.start, v.stop - v.start) != (nq, nv):
             raise ArgumentError(
-                f"joint {name!r} has {_NV[kind]} DoF in the MuJoCo model and {v.stop - v.start} in "
+                f"joint {name!r} has {nv} DoF in the MuJoCo model and {v.stop - v.start} in "
                 f"{mechanism.name!r}; both must come from the same file"
             )
-        self._q[q] = np.arange(qpos, qpos + _NQ[kind])
-        self._v[v] = np.arange(dof, dof + _NV[kind])
-        if _NV[kind] == 6:
+        self._q[q] = np.arange(qpos, qpos + nq)
+        self._v[v] = np.arange(dof, dof + nv)
+        if nv == 6:
             self._v[v] = self._v[v][FREE_ORDER]
             quaternion, angular = slice(q.start + 3, q.stop), slice(v.start, v.start + 3)
             self._free.append((quaternion, angular, slice(v.start + 3, v.stop)))
