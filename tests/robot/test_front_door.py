@@ -15,6 +15,8 @@ import hinge
 from hinge import ArgumentError, HingeError, Robot, zoo
 from hinge.model.parameters import parameters, with_parameters
 from hinge.robot.method import Method
+from hinge.runtime.door import Door
+from marks import short_way
 from mechanisms import EPS, assert_close, gripper, random_state
 from type_checker import wrong_lines
 
@@ -161,6 +163,28 @@ def test_methods_can_be_overridden():
     again = pickle.loads(pickle.dumps(robot))
     assert again.factor == 2 and np.array_equal(again.mass_matrix(q), robot.mass_matrix(q))
     assert copy.deepcopy(robot).factor == 2 and robot.early == 1
+
+
+@short_way
+def test_what_an_interrupted_door_half_learned_is_forgotten(monkeypatch):
+    """What its table has addresses of might go, and something else come to lie there."""
+    robot, q, write = zoo.arm(3), np.ones(3), Door._write
+    expected = [robot.jacobian(q, "tool", r) for r in ("world", "body", "aligned")]
+
+    def interrupted(*arguments):
+        write(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as m:
+        m.setattr(Door, "_write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            robot.jacobian(q, "tool", "world")
+    door = robot.jacobian.__self__[3]
+    assert not door._answers and door._table[2:4].tolist() == [0, -1]
+    for _ in range(3):
+        got = [robot.jacobian(q, "tool", r) for r in ("world", "body", "aligned")]
+        assert np.array_equal(got, expected)
+    assert len(door._answers) == door._table[2] == 3
 
 
 def test_a_robot_pickles_without_what_it_has_learned():

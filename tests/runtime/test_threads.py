@@ -3,12 +3,14 @@
 import os
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import hinge
+from fresh_process import run_python
 from hinge import Kernel
 from hinge.runtime import cpu, threads
 from hinge.runtime.cpu import Cpu
@@ -131,3 +133,55 @@ def test_a_fork_has_threads_of_its_own():
         watch.start()
         os._exit(0 if np.array_equal(kernel(A, x), expected) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_nobody_leaves_before_all_parts_are_done():
+    """An interrupt, or an error, in the caller's part: the others may write into his arrays."""
+    for error in (KeyboardInterrupt, ZeroDivisionError):
+        done = []
+
+        def work(begin, end, error=error, done=done):
+            if begin == 0:
+                raise error
+            time.sleep(0.1)
+            done.append(begin)
+
+        with pytest.raises(error):
+            in_parallel(work, 64, 8, 8, most=8)
+        assert len(done) == 7
+
+
+COMPILES = """
+import os, signal, threading, time
+import numpy as np
+import hinge
+
+stop = threading.Event()
+
+def compiling():
+    k = 0
+    while not stop.is_set():
+        k += 1
+        hinge.compile(lambda x: np.sin(k * x) @ np.cos(x), x=(40,))(np.ones(40))
+        hinge.zoo.pendulum(1).mass_matrix(np.zeros((100_000, 1)))
+
+thread = threading.Thread(target=compiling)
+thread.start()
+time.sleep(0.3)
+for i in range(5):
+    time.sleep(0.03 * i)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        got = hinge.compile(lambda x: (2.5 + i) * x, x=(4,))(np.ones((200_000, 4)))
+        os._exit(int((got != 2.5 + i).any()))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+stop.set()
+thread.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_waits_for_who_compiles(tmp_path):
+    """And compiles itself: without a wait the locks of whoever was at it are never let go."""
+    assert run_python(COMPILES, XDG_CACHE_HOME=str(tmp_path)).split() == ["0"] * 5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Callable, Iterator
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -14,9 +14,13 @@ from ..graph.operations import Operations
 from . import cache
 from .backend import Backend, Settings
 from .check import scalar_of
+from .forks import fork_safe_lock
 from .progress import tell_if_long
 
-__all__ = ["Artifact", "Source", "full_key", "source_stamp"]
+__all__ = ["MAKING", "Artifact", "Source", "full_key", "source_stamp"]
+
+# held by who traces or compiles: LLVM does one thing at a time anyway
+MAKING = fork_safe_lock()
 
 
 class Artifact(NamedTuple):
@@ -54,14 +58,17 @@ class Source:
         key: str | None,
     ) -> None:
         """program: or what makes it, called when no compiled code is found under the key."""
-        self._make, self._key = program, key
+        self._make, self._key, self._program = program, key, None
         self.settings = Settings(name, dtype, scalar_of(name, dtype), strict)
         self._made: dict[Backend, Artifact] = {}
 
-    @cached_property
+    @property
     def program(self) -> Any:
         """What is computed, traced if it was not yet."""
-        return self._make() if callable(self._make) else self._make
+        with MAKING:
+            if self._program is None:
+                self._program = self._make() if callable(self._make) else self._make
+            return self._program
 
     def key(self, backend: Backend) -> str:
         """What tells its code by a backend from all other code."""
@@ -72,7 +79,9 @@ class Source:
     def artifact(self, backend: Backend) -> Artifact:
         """The code by a backend, from the cache or made now."""
         if backend not in self._made:
-            self._made[backend] = self._found(backend) or self._compiled(backend)
+            with MAKING:
+                if backend not in self._made:
+                    self._made[backend] = self._found(backend) or self._compiled(backend)
         return self._made[backend]
 
     def _found(self, backend: Backend) -> Artifact | None:

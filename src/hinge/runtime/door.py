@@ -8,7 +8,6 @@ learned means the same value: "tool" written in a program is one object, call af
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from functools import lru_cache
@@ -18,11 +17,14 @@ import numpy as np
 
 from .engine import Library, helper_library
 from .entry import Entry
+from .forks import fork_safe_lock
 
 __all__ = ["Door", "Parameter"]
 
 # what an array parameter is in a question, where it is given
 _GIVEN = 0
+# held by who writes a table
+_LEARNING = fork_safe_lock()
 
 
 class Parameter(NamedTuple):
@@ -72,7 +74,7 @@ class Door:
         # what the table has addresses of
         self._names = [sys.intern(p.name) for p in parameters]
         self._answers: list[Any] = []
-        self._turn, self._learning = 0, threading.Lock()
+        self._turn = 0
         out = self._names.index("out") if "out" in self._names else -1
         self._table[:NAMES] = (len(parameters), out, 0, -1, self._first)
         self._table[NAMES : NAMES + len(parameters)] = [id(n) for n in self._names]
@@ -96,7 +98,7 @@ class Door:
         ]
         if not self._most or not all(map(_is_lasting, kept)):
             return
-        with self._learning:
+        with _LEARNING:
             known = [a[0] for a in self._answers]
             if question in known:
                 at = known.index(question)
@@ -104,9 +106,15 @@ class Door:
                 at = len(known)
             else:
                 at, self._turn = self._turn, (self._turn + 1) % self._most
-            # the table first: until then another thread may be sent to what it says
-            self._write(at, question, entry, max(len(known), at + 1))
-            self._answers[at : at + 1] = [(question, kept, entry)]
+            try:
+                # the table first: until then another thread may be sent to what it says
+                self._write(at, question, entry, max(len(known), at + 1))
+                self._answers[at : at + 1] = [(question, kept, entry)]
+            except BaseException:
+                # an interrupt: what the table has addresses of may not be kept
+                self._table[2:4] = (0, -1)
+                self._answers.clear()
+                raise
 
     def _write(self, at: int, question: list[int], entry: Entry, count: int) -> None:
         """The answer in the table; of calls with what is required and no more, it is direct."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from . import cache
-from .artifact import full_key
+from .artifact import MAKING, full_key
 from .entry import Entry
 from .loader import load
 from .symbols import python_symbols, symbols
@@ -85,7 +85,8 @@ class Library:
     """Object code in memory, its functions found by name."""
 
     def __init__(self, code: bytes, target: Target) -> None:
-        self._image = load(code, symbols()) or _Linked(code, target)
+        with MAKING:
+            self._image = load(code, symbols()) or _Linked(code, target)
 
     def address(self, name: str) -> int:
         """Where a function is, 0 if there is none of that name."""
@@ -105,8 +106,9 @@ def code_marks(target: Target) -> tuple[str, ...]:
 def helper_library(text: str) -> Library:
     """A module that is no program, for this machine, compiled once and kept in the cache."""
     key = full_key(text, *code_marks(host()))
-    code = cache.load(key)
-    if code is None:
-        code = compile_text(text, host())
-        cache.store(key, code)
-    return Library(code, host())
+    with MAKING:
+        code = cache.load(key)
+        if code is None:
+            code = compile_text(text, host())
+            cache.store(key, code)
+        return Library(code, host())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -15,6 +14,7 @@ from .artifact import Artifact, Source
 from .backend import Backend, Loaded
 from .cpu import Cpu
 from .entry import Entry
+from .forks import made_once
 
 if TYPE_CHECKING:
     from ..graph.loop import LoopProgram
@@ -60,7 +60,7 @@ class Kernel(Generic[P, R]):
         """What is computed, traced if it was not yet."""
         return self._source.program
 
-    @cached_property
+    @property
     def artifact(self) -> Artifact:
         """The compiled code, from the cache or made now."""
         return self._source.artifact(self.backend)
@@ -87,11 +87,11 @@ class Kernel(Generic[P, R]):
             return c_source(self.program, self._source.settings.scalar, self._names or None)
         raise ArgumentError(f"{self.name}: source is {kind!r}; expected {own!r} or 'c'")
 
-    @cached_property
+    @made_once
     def _loaded(self) -> Loaded:
         return self.backend.load(self.artifact, self._source.settings)
 
-    @cached_property
+    @made_once
     def call(self) -> Callable[..., Any]:
         """The kernel as a plain function of positional arguments."""
         return self.fast(self._slow)

@@ -10,11 +10,12 @@ into fresh memory.  At most LIMIT bytes are remembered.
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Sequence
 from math import prod
 
 import numpy as np
+
+from .forks import fork_safe_lock
 
 __all__ = ["LARGE", "LIMIT", "arrays", "release", "results"]
 
@@ -25,7 +26,7 @@ LIMIT, _MOST, _SLACK = 1 << 28, 16, 1.25
 _LINE = 64
 
 _BLOCKS: list[np.ndarray] = []
-_LOCK = threading.Lock()
+_LOCK = fork_safe_lock()
 
 
 def _references(blocks: list[np.ndarray], i: int) -> int:

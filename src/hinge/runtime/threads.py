@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 __all__ = ["in_parallel", "thread_count"]
 
@@ -26,10 +27,18 @@ def in_parallel(
         return
     step = -(-size // (wanted * grain)) * grain
     parts = [(i, min(i + step, size)) for i in range(0, size, step)]
-    futures = [_pool(os.getpid()).submit(work, *part) for part in parts[1:]]
-    work(*parts[0])
-    for future in futures:
-        future.result()
+    futures: list[Future[None]] = []
+    try:
+        futures.extend(_pool(os.getpid()).submit(work, *part) for part in parts[1:])
+        work(*parts[0])
+        for future in futures:
+            future.result()
+    except BaseException:
+        # they write into arrays of the caller's, who is about to let go of them
+        while not all(future.done() for future in futures):
+            with suppress(BaseException):
+                futures[-1].result(timeout=0.1)
+        raise
 
 
 def thread_count(threads: int | None) -> int:
