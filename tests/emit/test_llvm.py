@@ -1,7 +1,5 @@
 """Machine code against `interpret`: every operation, width, lowered target and batch size."""
 
-import ctypes
-import mmap
 import sys
 from functools import lru_cache
 from itertools import product
@@ -13,6 +11,7 @@ import pytest
 import hinge
 from emit.everything import EDGES, TARGETS, both_dtypes, every_operation
 from emit.everything import target as by_name
+from fences import fenced
 from hinge.algebra.small import cos, sin
 from hinge.emit.llvm import module as llvm
 from hinge.emit.llvm import stream as llvm_stream
@@ -197,56 +196,24 @@ def test_huge_angles_are_right_and_their_neighbours_too(dtype, target):
 # nothing out of bounds
 
 
-class Fenced:
-    """A few pages of memory between two that must not be touched."""
-
-    def __init__(self, pages=4):
-        page = mmap.PAGESIZE
-        self.size = pages * page
-        self._memory = mmap.mmap(-1, self.size + 2 * page)
-        self.start = page
-        self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
-        self._protect(0)
-
-    def _protect(self, rights):
-        libc = ctypes.CDLL(None, use_errno=True)
-        for at in (0, self.start + self.size):
-            where = ctypes.c_void_p(self._base + at)
-            assert libc.mprotect(where, ctypes.c_size_t(mmap.PAGESIZE), rights) == 0
-
-    def array(self, values, at_end):
-        """A copy of the values right before or right after a fence."""
-        begin = self.start + (self.size - values.nbytes if at_end else 0)
-        room = np.frombuffer(self._memory, values.dtype, values.size, begin).reshape(values.shape)
-        room[:] = values
-        return room
-
-    def open(self):
-        self._protect(mmap.PROT_READ | mmap.PROT_WRITE)
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="uses mprotect")
 @both_dtypes
 @targets
 def test_nothing_is_read_or_written_out_of_bounds(dtype, target):
     program = trace(lambda x, y: (x + y[:5], y * 2, y @ y, 3.0), [(5,), (11,)])
     kernel = compiled(program, dtype, target, strict=True)
-    fences = [Fenced() for _ in range(6)]
     rng = np.random.default_rng(4)
     for n, at_end in product((1, 2, 3, 5, 7, 9, 15, 17, 31), (True, False)):
         x, y = (rng.normal(size=(n, k)).astype(dtype) for k in (5, 11))
         for x_given in (x, x[0]):
-            given = [f.array(a, at_end) for f, a in zip(fences, (x_given, y), strict=False)]
+            given = [fenced(a, at_end) for a in (x_given, y)]
             expected = interpret(program, [np.broadcast_to(x_given, x.shape), y])
-            shapes = zip(fences[2:], expected, strict=True)
-            out = [f.array(np.zeros_like(e), at_end) for f, e in shapes]
+            out = [fenced(np.zeros_like(e), at_end) for e in expected]
             kernel(*given, out=out)
             for a, b in zip(out, expected, strict=True):
                 np.testing.assert_allclose(a, b, rtol=20 * np.finfo(dtype).eps)
-        one = [f.array(a[0], at_end) for f, a in zip(fences, (x, y), strict=False)]
+        one = [fenced(a[0], at_end) for a in (x, y)]
         assert_same_bits(kernel.call(*one)[1], 2 * y[0])
-    for fence in fences:
-        fence.open()
 
 
 @both_dtypes
