@@ -21,11 +21,13 @@ __all__ = [
     "is_rotation",
     "nearest_rotation",
     "quaternion_conjugate",
+    "quaternion_difference",
     "quaternion_exp",
     "quaternion_from_matrix",
     "quaternion_log",
     "quaternion_matrix",
     "quaternion_product",
+    "safe_to_square",
     "skew",
     "translation_exp",
     "translation_log",
@@ -87,19 +89,41 @@ def from_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
     return Rz @ Ry @ Rx
 
 
+def safe_to_square(quat: Any, dtype: Any = None) -> Any:
+    """A quaternion of floats, scaled by a power of 2 if its norm's square is out of their range.
+
+    dtype: whose range, if not its own.  Of any other scalars as it is.
+    """
+    if not isinstance(quat, np.ndarray) or quat.dtype.kind not in "fc":
+        return quat
+    power = np.frexp(np.abs(quat.real).max(axis=0))[1]
+    far = np.abs(power) > np.finfo(dtype or quat.dtype).maxexp // 4
+    if not far.any():
+        return quat
+    real = np.ldexp(quat.real, np.where(far, -power, 0))
+    if quat.dtype.kind == "f":
+        return real
+    return real + 1j * np.ldexp(quat.imag, np.where(far, -power, 0))
+
+
 def quaternion_matrix(quat: np.ndarray) -> np.ndarray:
-    """The rotation matrix of a quaternion of any length but zero (no square root is taken)."""
-    w, x, y, z = quat
-    s = 2 / (w * w + x * x + y * y + z * z)
+    """R = ((w² − |v|²) 1 + 2 v vᵀ + 2 w v×)/(w² + |v|²) of a quaternion (w, v), not zero.
+
+    In compiled code NaN, not a wrong rotation, if squares are out of range: ∞ · 0, or 0 · ∞.
+    """
+    w, x, y, z = safe_to_square(quat)
+    ww, xx, yy, zz = w * w, x * x, y * y, z * z
+    vv = xx + yy + zz
+    inverse = 1 / (ww + vv)
+    c, s = (ww - vv) * inverse, inverse + inverse
     xs, ys, zs = x * s, y * s, z * s
     wx, wy, wz = w * xs, w * ys, w * zs
-    xx, yy, zz = x * xs, y * ys, z * zs
     xy, xz, yz = x * ys, x * zs, y * zs
     return np.array(
         [
-            [1 - yy - zz, xy - wz, xz + wy],
-            [xy + wz, 1 - xx - zz, yz - wx],
-            [xz - wy, yz + wx, 1 - xx - yy],
+            [c + xx * s, xy - wz, xz + wy],
+            [xy + wz, c + yy * s, yz - wx],
+            [xz - wy, yz + wx, c + zz * s],
         ]
     )
 
@@ -185,10 +209,23 @@ def translation_log(w: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def quaternion_log(quat: np.ndarray) -> np.ndarray:
-    """The rotation vector of a quaternion, at most π long."""
-    w, vector = quat[0], quat[1:]
-    sine, side = sqrt(vector @ vector + _TINY), sign(w)
+    """The rotation vector of a quaternion, not zero: at most π long.
+
+    In compiled code NaN, not a wrong vector, if squares are out of range.
+    """
+    quat = safe_to_square(quat)
+    n = quat @ quat
+    w, *v = np.array([sqrt(n) * (1 / n)]) * quat
+    vector, side = np.array(v), sign(w)
+    sine = sqrt(vector @ vector + _TINY)
     return np.array([2 * side * atan2(sine, side * w) / sine]) * vector
+
+
+def quaternion_difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The rotation vector that leads from a to b, in the axes of a."""
+    return quaternion_log(
+        quaternion_product(quaternion_conjugate(safe_to_square(a)), safe_to_square(b))
+    )
 
 
 def quaternion_from_matrix(R: np.ndarray) -> np.ndarray:

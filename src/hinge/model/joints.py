@@ -12,6 +12,7 @@ from ..algebra.rotation import (
     cayley_momentum,
     cayley_quaternion,
     quaternion_conjugate,
+    quaternion_difference,
     quaternion_exp,
     quaternion_log,
     quaternion_matrix,
@@ -245,7 +246,7 @@ class Spherical(Joint):
         return back @ (back @ p)
 
     def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
-        return quaternion_log(quaternion_product(quaternion_conjugate(q0), q1))
+        return quaternion_difference(q0, q1)
 
 
 class Planar(Joint):
@@ -370,7 +371,7 @@ class Free(Joint):
         return np.concatenate([pull[:3], quaternion_matrix(q[3:]).T @ pull[3:]])
 
     def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
-        turn = quaternion_log(quaternion_product(quaternion_conjugate(q0[3:]), q1[3:]))
+        turn = quaternion_difference(q0[3:], q1[3:])
         step = quaternion_matrix(q0[3:]).T @ (q1[:3] - q0[:3])
         return np.concatenate([turn, translation_log(turn, step)])
 

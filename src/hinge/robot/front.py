@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
 
@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import algorithms
+from ..algebra.rotation import safe_to_square
 from ..algorithms import Algorithms
 from ..algorithms.declare import ALGORITHMS
 from ..errors import ArgumentError, ImmutableError
 from ..functions.compile import compile_for
 from ..model.mechanism import Mechanism, did_you_mean
 from ..model.parameters import PARAMETERS
-from ..runtime.arguments import Argument, no_check
+from ..runtime.arguments import Argument
 from ..runtime.backend import Backend
 from ..runtime.check import check_choice
 from ..runtime.cpu import Cpu
@@ -336,20 +337,32 @@ class Front:
 
     def _argument(self, name: str, value: Any) -> Argument:
         """An array with what this robot expects of it."""
-        check = self._check_quaternions if name in ("q", "q0", "q1") else no_check
         shape, holds = self._keep(("array", name), partial(_described, self.mechanism, name))
-        return Argument(name, value, shape, holds, check)
+        if name not in ("q", "q0", "q1"):
+            return Argument(name, value, shape, holds)
+        return Argument(
+            name, value, shape, holds, self._check_quaternions, self._quaternions_in_range
+        )
 
-    def _check_quaternions(self, q: np.ndarray) -> str:
+    def _quaternions(self) -> Iterator[tuple[str, slice]]:
+        """The joints that have one, and where it is in q."""
         for body in self.mechanism.bodies[1:]:
             if body.joint.nq > body.joint.nv:
-                at = self.q_slice(body.joint_name)
-                if not q[at.stop - 4 : at.stop].any():
-                    where = (
-                        f"q[{at.stop - 4}:{at.stop}], the quaternion of joint {body.joint_name!r}"
-                    )
-                    return f"{where}, is zero; give (1, 0, 0, 0) for no rotation"
+                stop = self.q_slice(body.joint_name).stop
+                yield body.joint_name, slice(stop - 4, stop)
+
+    def _check_quaternions(self, q: np.ndarray) -> str:
+        for joint, at in self._quaternions():
+            if not q[at].any():
+                where = f"q[{at.start}:{at.stop}], the quaternion of joint {joint!r}"
+                return f"{where}, is zero; give (1, 0, 0, 0) for no rotation"
         return ""
+
+    def _quaternions_in_range(self, q: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        out = q.astype(float)
+        for _, at in self._quaternions():
+            out[at] = safe_to_square(out[at], dtype)
+        return out
 
 
 def _described(mech: Mechanism, name: str) -> tuple[tuple[int, ...], str]:

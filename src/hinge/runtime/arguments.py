@@ -21,7 +21,6 @@ __all__ = [
     "checked",
     "checked_out",
     "named",
-    "no_check",
     "out_of_the_way",
     "refuse_infinite",
     "single",
@@ -33,10 +32,16 @@ def no_check(sample: np.ndarray) -> str:
     return ""
 
 
+def as_it_is(sample: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Every sample is in the range of the dtype."""
+    return sample
+
+
 class Argument(NamedTuple):
     """An array argument: the shape of one sample, and what it holds.
 
     check: says what is wrong with a sample that has the right shape and finite entries, or "".
+    in_range: the same sample in other numbers, where these are out of the range of a dtype.
     timed: it has a dimension for time before all others.
     """
 
@@ -45,6 +50,7 @@ class Argument(NamedTuple):
     shape: tuple[int, ...]
     meaning: str = ""
     check: Callable[[np.ndarray], str] = no_check
+    in_range: Callable[[np.ndarray, np.dtype], np.ndarray] = as_it_is
     timed: bool = False
 
     @property
@@ -84,6 +90,7 @@ def checked(
         for a, x in pairs:
             if problem := _wrong(a, x.astype(float, copy=False)):
                 raise ArgumentError(f"{where}: {problem}")
+        arrays = [a.in_range(x, dtype) for a, x in pairs]
     return [x.astype(dtype, copy=not x.flags.aligned) for x in arrays], lead
 
 
