@@ -325,7 +325,6 @@ def test_trajectory_draws_itself(tmp_path):
 BAD = {
     "duration": (dict(duration=-1.0), "duration is -1.0; expected a finite number above 0"),
     "dt": (dict(dt=0.0), "dt is 0.0"),
-    "no step": (dict(duration=1e-4, dt=1.0), "less than one step"),
     "method": (dict(method="euler"), "method is 'euler'; expected one of 'rk4', 'semi"),
     "q": (dict(q=[0.0]), r"q has shape \(1,\)"),
     "qd": (dict(qd=[np.nan, 0.0]), r"qd\[0\] is nan"),
@@ -341,7 +340,21 @@ BAD = {
         dict(taus=[[0.0, 0.0]] * 9 + [[0.0, np.nan]]),
         r"taus\[9, 1\] is nan; expected finite numbers",
     ),
-    "no force": (dict(tau=lambda t, q, qd: None), "tau has dtype object; expected real numbers"),
+    "no force": (dict(tau=lambda t, q, qd: None), "tau gave None; does the function end in ret"),
+    "two arguments": (dict(tau=lambda t, q: q), r"of \(t, q\); expected one of \(t, q, qd\)"),
+    "other function": (dict(tau=np.sin), r"expected one of \(t, q, qd\) of one sample"),
+    "text": (dict(tau=lambda t, q, qd: "push"), "tau has dtype <U4; expected real numbers"),
+    "ragged": (dict(tau=lambda t, q, qd: [[1], [1, 2]]), "tau is ragged; expected shape"),
+    "not finite": (dict(tau=lambda t, q, qd: q * np.nan), r"tau\[0\] is nan at t = 0; expected"),
+    "not finite later": (
+        dict(tau=lambda t, q, qd: hinge.where(hinge.less(t, 0.05), q, q * np.nan)),
+        r"tau\[0\] is nan at t = 0.05; expected",
+    ),
+    "masked": (dict(q=np.ma.array([0.1, 0.2], mask=[0, 1])), "q is a masked array with entries"),
+    "masked force": (
+        dict(tau=lambda t, q, qd: np.ma.array([0.1, 0.2], mask=[0, 1])),
+        "tau is a masked array with entries masked out",
+    ),
     "constraints": (dict(constraints=["tip"]), "'tip' among the constraints is not a hinge.Loop"),
     "robot": (dict(robot=zoo.pendulum(2).mechanism), "simulate needs a Robot, got Mechanism; make"),
     "every": (dict(every=2.5), "every is 2.5; expected a whole number, of the 10 steps"),
@@ -364,3 +377,33 @@ def test_taus_tell_how_long_the_motion_is():
     told = simulate(robot, [0.1, 0.2], taus=forces, dt=0.01, duration=0.07)
     assert len(motion.t) == 8 and np.array_equal(motion.q, told.q)
     assert simulate(robot, [0.1, 0.2], dt=0.01).t[-1] == 1.0
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit_euler", "variational"])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_motion_ends_at_its_duration(method, compiled):
+    """By a shorter last step; not for what rounding makes of a whole number of steps."""
+    robot = zoo.pendulum(2)
+    ways = dict(method=method, compiled=compiled)
+    run = simulate(robot, [0.1, 0.2], duration=0.0105, dt=0.001, **ways)
+    assert len(run.t) == 12 and run.t[-1] == 0.0105
+    before = simulate(robot, [0.1, 0.2], duration=0.01, dt=0.001, **ways)
+    assert_close(run.q[:-1], before.q, EPS)
+    fine = simulate(robot, [0.1, 0.2], duration=0.0105, dt=0.0005, **ways)
+    assert_close(run.q[-1], fine.q[-1], 1e-4)
+    assert np.abs(run.q[-1] - run.q[-2]).max() > 0
+    assert len(simulate(robot, [0.1, 0.2], duration=0.3, dt=0.1, **ways).t) == 4
+    assert len(simulate(robot, [0.1, 0.2], duration=0.0105, dt=0.001, every=5, **ways).t) == 3
+    short = simulate(robot, [0.1, 0.2], duration=1e-4, dt=1.0, **ways)
+    assert short.t.tolist() == [0.0, 1e-4] and np.isfinite(short.q).all()
+
+
+def test_a_shorter_last_step_has_its_own_force():
+    robot, forces = zoo.pendulum(2), np.arange(22.0).reshape(11, 2)
+    both = [
+        simulate(robot, [0.1, 0.2], taus=forces, duration=0.0105, dt=0.001, compiled=c)
+        for c in (True, False)
+    ]
+    assert_close(both[0].qd, both[1].qd, 10 * EPS)
+    with pytest.raises(ArgumentError, match=r"expected \(11, …, 2\)"):
+        simulate(robot, [0.1, 0.2], taus=forces[:10], duration=0.0105, dt=0.001)

@@ -5,11 +5,13 @@ Where everything that acts can be traced, all steps run in one kernel; otherwise
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from inspect import signature
+from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +27,7 @@ from ..runtime.arguments import Argument, broadcast
 from ..runtime.check import check_choice, check_number
 from ..runtime.kernel import Kernel
 from ..runtime.progress import progress
+from ..runtime.rollout import Rollout
 from ..specialize.routing import MOST_UNROLLED
 from .integrators import METHODS
 from .steps import Called, motion_kernel, traced_force
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Trajectory", "simulate"]
+
+# of how many steps the rounding of a duration may make one more
+_SAME = 1e-9
 
 Method = Literal["rk4", "semi_implicit_euler", "implicit_midpoint", "joint_midpoint", "variational"]
 Force = ArrayLike | Callable[[float, np.ndarray, np.ndarray], ArrayLike]
@@ -95,7 +101,8 @@ def simulate(
 ) -> Trajectory:
     """Move the robot from (q, qd) under joint forces for a duration, in steps of dt.
 
-    duration: in seconds; None for as many steps as there are taus, or without them for 1 s.
+    duration: in seconds; None for as many steps as there are taus, or without them for 1 s.  If it
+    is no whole number of steps the last is shorter, and the motion ends where it should.
     tau: (…, nv), or a function of (t, q, qd) of one sample that gives (nv,).
     taus: (steps, …, nv), one for each step and held during it; tau and taus add up.
     Springs, damping and Coulomb friction of the joints act besides; joint limits do not.  f_ext
@@ -151,7 +158,7 @@ class _Run:
             )
         self.dt = check_number(where, "dt", dt, above=0)
         series = self._series(taus)
-        self.steps = self._count(duration, series)
+        self.steps, self.last = self._count(duration, series)
         self.every = int(check_number(where, "every", every, above=0))
         if self.every != every or self.every > self.steps:
             raise ArgumentError(
@@ -162,7 +169,7 @@ class _Run:
         start |= {n: x for n, x in acting.items() if x is not None}
         self.given = self._together([robot._argument(n, x) for n, x in start.items()], series)
         self.lead = self.given["q"].shape[:-1]
-        self.function = tau if callable(tau) else None
+        self.function = _check_law(where, tau) if callable(tau) else None
         self.program: Program | None = None
 
     def _series(self, taus: ArrayLike | None) -> np.ndarray | None:
@@ -178,25 +185,24 @@ class _Run:
             )
         return series
 
-    def _count(self, duration: float | None, series: np.ndarray | None) -> int:
-        """How many steps there are."""
+    def _count(self, duration: float | None, series: np.ndarray | None) -> tuple[int, float]:
+        """How many steps there are, and how long the last is: the motion ends at the duration."""
         if duration is None and series is not None:
-            return len(series)
+            return len(series), self.dt
         length = check_number(
             self.where, "duration", 1.0 if duration is None else duration, above=0
         )
-        steps = round(length / self.dt)
-        if steps < 1:
-            raise ArgumentError(
-                f"{self.where}: duration {length} is less than one step dt = {self.dt}"
-            )
+        steps, whole = ceil(length / self.dt), round(length / self.dt)
+        # as many as there are but for rounding: 0.3 s are three steps of 0.1 s
+        even = abs(length / self.dt - whole) <= _SAME * whole
+        steps, last = (whole, self.dt) if even else (steps, length - (steps - 1) * self.dt)
         if series is not None and len(series) != steps:
             raise ArgumentError(
                 f"{self.where}: taus has shape {series.shape}; expected ({steps}, …, "
                 f"{self.robot.nv}), joint forces for each step of dt = {self.dt} in duration = "
                 f"{length}; leave out duration for as many steps as there are taus"
             )
-        return steps
+        return steps, last
 
     def _together(
         self, arguments: list[Argument], series: np.ndarray | None
@@ -218,7 +224,14 @@ class _Run:
     @property
     def times(self) -> np.ndarray:
         """When the states that are kept are met."""
-        return self.dt * np.arange(0, self.steps + 1, self.every)
+        ends = self.dt * np.arange(self.steps + 1)
+        if self.last != self.dt:
+            ends[-1] = ends[-2] + self.last
+        return ends[:: self.every]
+
+    def _length(self, i: int) -> float:
+        """The length of step i."""
+        return self.dt if i < self.steps - 1 else self.last
 
     # in one kernel
 
@@ -242,14 +255,41 @@ class _Run:
         kernel = motion_kernel(*ways)
         arrays = {**given, "t": self.dt * np.arange(self.steps), "dt": np.array(self.dt)}
         arrays |= {f"memory{i}": x for i, x in enumerate(self.memory())}
-        found = [arrays[n].astype(robot.dtype) for n in kernel.shapes]
         rows = (len(self.times), *self.lead)
         results = [np.empty((*rows, n), robot.dtype) for n in (robot.nq, robot.nv)]
         for x, name in zip(results, ("q", "qd"), strict=True):
             x[0] = given[name]
-        kernel.fill([x[1:] for x in results], found, self.lead, self.steps, self.every)
+        self._fill(kernel, [x[1:] for x in results], arrays)
+        self._refuse_forces_that_are_not_finite(*results)
         self._refuse_what_is_not_finite(results[1])
         return results[0], results[1]
+
+    def _fill(
+        self, kernel: Rollout, results: Sequence[np.ndarray], arrays: dict[str, np.ndarray]
+    ) -> None:
+        """All steps; the last by itself if it is shorter and what it gives is kept."""
+        dtype, even = self.robot.dtype, self.last == self.dt
+        given = {n: np.asarray(arrays[n], dtype) for n in kernel.shapes}
+        steps = self.steps if even else self.steps - 1
+        rows = [x[: steps // self.every] for x in results]
+        ends = kernel.fill(rows, list(given.values()), self.lead, steps, self.every)
+        if not even and self.steps % self.every == 0:
+            given |= {n: given[n][-1:] for n in ("t", "taus") if n in given}
+            given |= {"dt": np.array(self.last, dtype), **dict(zip(given, ends, strict=False))}
+            kernel.fill([x[-1:] for x in results], list(given.values()), self.lead, 1, 1)
+
+    def _refuse_forces_that_are_not_finite(self, q: np.ndarray, qd: np.ndarray) -> None:
+        """Of a law in a single run: what it makes of the last state that was finite."""
+        finite = np.isfinite(qd).all(axis=-1)
+        if self.lead == () and self.program is not None and not finite.all():
+            row = int(np.argmin(finite)) - 1
+            for t in self.times[row : row + 2]:
+                force = self._law(t, q[row], qd[row])
+                for i in np.flatnonzero(~np.isfinite(force)):
+                    raise ArgumentError(
+                        f"{self.where}: tau[{i}] is {force[i]} at t = {t:g}; expected finite "
+                        f"numbers"
+                    )
 
     def _refuse_what_is_not_finite(self, qd: np.ndarray) -> None:
         """In a single run; in a batch, such a sample is NaN from there on."""
@@ -273,7 +313,7 @@ class _Run:
             force = partial(self.force, i)
             system = Called(self.robot, force, self.given.get("f_ext"), self.constraints)
             for stage in way.stages:
-                now = i * self.dt, self.dt, q, qd, memory, stage
+                now = i * self.dt, self._length(i), q, qd, memory, stage
                 q, qd, memory = way.advance(system, *now)
             if (i + 1) % self.every == 0:
                 kept.append((q, qd))
@@ -298,7 +338,9 @@ class _Run:
     def called(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """What the function gives, checked."""
         value = self.function(t, q, qd) if self.function is not None else 0.0
-        if any(isinstance(x, Node) for x in np.ravel(value)):
+        if value is None:
+            raise ArgumentError(f"{self.where}: tau gave None; does the function end in return?")
+        if any(isinstance(x, Node) for x in _flat(value)):
             raise ArgumentError(
                 f"{self.where}: tau has kept symbols from the attempt to trace it; a law with a "
                 f"memory of its own needs compiled=False"
@@ -325,7 +367,38 @@ class _Run:
             total += taus[last].reshape(len(last), *(1,) * (qds.ndim - taus.ndim), *taus.shape[1:])
         if self.program is not None:
             t = self.times.reshape(-1, *(1,) * len(self.lead))
-            total += Kernel(self.program, "tau", dtype=self.robot.dtype)(t, qs, qds)
+            total += self._law(t, qs, qds)
         elif self.function is not None:
             total += [self.called(*now) for now in zip(self.times, qs, qds, strict=True)]
         return total
+
+    @cached_property
+    def _law(self) -> Kernel:
+        """The traced law as a kernel of its own."""
+        return Kernel(self.program, "tau", dtype=self.robot.dtype)
+
+
+def _check_law(where: str, law: Callable[..., Any]) -> Callable[..., Any]:
+    """The law, if it can be called with (t, q, qd), as far as one can tell."""
+    try:
+        form = signature(law)
+    except (TypeError, ValueError):
+        return law
+    try:
+        form.bind(0.0, None, None)
+    except TypeError:
+        raise ArgumentError(
+            f"{where}: tau is a function of {form}; expected one of (t, q, qd) of one sample"
+        ) from None
+    return law
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    """The entries of nested lists and arrays, ragged ones too."""
+    if isinstance(value, np.ndarray):
+        yield from value.flat
+    elif isinstance(value, (list, tuple)):
+        for x in value:
+            yield from _flat(x)
+    else:
+        yield value

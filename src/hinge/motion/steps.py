@@ -11,6 +11,7 @@ import numpy as np
 from .. import algorithms
 from ..algorithms.configuration import arriving, departing, from_middle, to_middle
 from ..algorithms.constraints import LoopConstraint
+from ..errors import ArgumentError
 from ..graph.interpret import interpret
 from ..graph.program import Program, trace
 from ..graph.scan import Scan
@@ -208,6 +209,8 @@ def _listed(force: Force) -> Force:
 
     def fn(t: Any, q: Any, qd: Any) -> Any:
         result = force(t, q, qd)
+        if np.ma.is_masked(result):
+            raise ArgumentError("it gave a masked array")
         return np.array(list(result)) if isinstance(result, tuple) else np.asarray(result)
 
     return fn

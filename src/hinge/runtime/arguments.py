@@ -152,6 +152,11 @@ def _array(where: str, a: Argument) -> np.ndarray:
         x = np.asarray(a.value)
     except ValueError:
         raise ArgumentError(f"{where}: {a.name} is ragged; expected {a.expected}") from None
+    if np.ma.is_masked(a.value):
+        raise ArgumentError(
+            f"{where}: {a.name} is a masked array with entries masked out; expected numbers "
+            f"throughout: fill them in, or leave such samples out"
+        )
     if x.dtype.kind not in "fiub":
         raise ArgumentError(
             f"{where}: {a.name} has dtype {x.dtype}; expected real numbers of {a.expected} (other "
