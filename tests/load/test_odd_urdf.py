@@ -85,7 +85,8 @@ HARMLESS = [
     # inertia
     ('ixy="0" ixz="0" ', "", "8: <inertia> has no ixy; it is taken for 0 (1 more like this)"),
     ("ixy=", "iyx=", "8: <inertia> has iyx; it is read as ixy"),
-    ('value="2"', 'value="\n 2\n .0"', "7: <mass> has value='2  .0', a number broken over lines; "),
+    ('value="2"', 'value="\n 2\n .0"', "7: <mass> has value='2  .0', broken over lines; it is rea"),
+    ('xyz="0 0 1"', 'xyz="0, 0, 1"', "20: <origin> has xyz='0, 0, 1': commas are left out"),
 ]
 
 
@@ -149,8 +150,16 @@ def test_mass_without_inertia_is_a_point(tmp_path):
 
 def test_inertial_with_nothing_in_it_is_nothing():
     mech, said = read(ARM.replace(INERTIA, "").replace('<mass value="2"/>', ""))
-    assert said == ["5: <inertial> has neither <mass> nor <inertia>; the link has none"]
+    assert said == ["5: <inertial> has no <mass> and no moments; the link has none"]
     assert mech.bodies[1].inertia.mass == 0
+    none = '<inertia ixx="0" ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/>'
+    assert read(ARM.replace(INERTIA, none).replace('<mass value="2"/>', "")) == (mech, said)
+
+
+def test_parent_that_nobody_defines_but_is_the_world():
+    mech, said = read(ARM.replace('<link name="base"/>', "").replace('"base"', '"world"'))
+    assert said == ["18: there is no link 'world'; it is taken for the ground"]
+    assert mech.frame_names == ("world", "upper", "lower") and bare(mech)[1:] == bare(PLAIN)[1:]
 
 
 def test_inertia_by_either_half():
@@ -189,9 +198,10 @@ def test_armature_and_joints_of_other_programs():
         ARM.replace("<link", "<!-- -- links -- --><link", 1),
         ARM.replace("\n", "\r\n"),
         ARM.encode("utf-16"),
+        ARM + " \x00\n\x00",
         ARM.encode().replace(b"<link", b"<!-- 90\xb0 -->\n<link", 1),
     ],
-    ids=["mark", "late", "comment", "newlines", "utf-16", "other encoding"],
+    ids=["mark", "late", "comment", "newlines", "utf-16", "null", "other encoding"],
 )
 def test_text_that_readers_of_xml_take(text):
     assert read_urdf(text, "arm.urdf") == PLAIN

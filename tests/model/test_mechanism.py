@@ -206,6 +206,31 @@ def test_unknown_names_are_answered_with_a_hint():
         mech.frame("FL_fot")
 
 
+class CountedName(str):
+    """A name that counts how often it is compared."""
+
+    __slots__ = ()
+    comparisons = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        CountedName.comparisons += 1
+        return str.__eq__(self, other)
+
+
+def test_names_are_found_without_a_search():
+    builder, n = hinge.MechanismBuilder("flat"), 200
+    names = [CountedName(f"b{i}") for i in range(n)]
+    for name in names:
+        builder.add(name, joint=hinge.Revolute((0, 0, 1)), joint_name=name)
+    mech = builder.build()
+    CountedName.comparisons = 0
+    assert [mech.joint_index(str(name)) for name in names] == list(range(1, n + 1))
+    assert [mech.body_index(str(name)) for name in names] == list(range(1, n + 1))
+    assert [mech.frame(str(name)).body for name in names] == list(range(1, n + 1))
+    assert CountedName.comparisons < 10 * n
+
+
 def test_mimic_chains_are_resolved():
     mech = gripper().mechanism
     assert mech.nv == 3 and mech.n_bodies == 5

@@ -21,6 +21,7 @@ skipped would give a robot that loads and moves wrongly.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ from ..model.joints import Fixed, Free, Joint, Mimic, Planar, Prismatic, Revolut
 from ..model.mechanism import GROUND, Mechanism, did_you_mean
 from .paths import PathLike
 from .urdf_shapes import ShapeReader, origin_pose
-from .xml import MAX_SIZE, Element, Remarks, parse, shortened
+from .xml import MAX_SIZE, Element, parse, shortened
 
 __all__ = ["check_spelling", "mechanism_of", "read_urdf"]
 
@@ -96,13 +97,12 @@ def mechanism_of(
     folder: PathLike | None = None,
 ) -> Mechanism:
     """The mechanism that the root element of a URDF file describes; arguments as of `read_urdf`."""
-    remarks = Remarks()
-    check_spelling(robot, remarks)
+    check_spelling(robot)
     links = _links(robot)
-    edges = _edges(robot, links, remarks)
+    edges = _edges(robot, links)
     root = _root(links, edges)
-    mimics = _mimics(edges, remarks)
-    reader = ShapeReader(folder, package_dirs, remarks)
+    mimics = _mimics(edges)
+    reader = ShapeReader(folder, package_dirs)
     reader.learn(robot.all("material"))
     reader.learn(
         m for link in links.values() for v in link.all("visual") for m in v.all("material")
@@ -112,14 +112,14 @@ def mechanism_of(
         _check_floating(links[root], edges)
     _add_root(builder, links[root], reader, floating_base)
     for edge in edges.values():
-        joint = _joint(edge, mimics.get(edge.name), remarks)
-        placement, offset = _frames(edge, joint, remarks)
+        joint = _joint(edge, mimics.get(edge.name))
+        placement, offset = _frames(edge, joint)
         contents = _contents(links[edge.child], reader)
         with _at(links[edge.child]):
             builder.add(
                 edge.child, edge.parent, joint, edge.name, placement, offset=offset, **contents
             )
-    remarks.tell()
+    robot.remarks.tell()
     return builder.build()
 
 
@@ -130,6 +130,10 @@ def _links(robot: Element) -> dict[str, Element]:
     links = _by_name(robot, "link")
     if not links:
         raise robot.error(f"{robot} has no <link>; a robot needs at least one")
+    for parent in (parent for joint in robot.all("joint") for parent in joint.all("parent")):
+        if (parent.get("link") or "").strip() == GROUND and GROUND not in links:
+            links[GROUND] = Element("link", {"name": GROUND}, parent.source, parent.line)
+            parent.remark("ground", f"there is no link {GROUND!r}; it is taken for the ground")
     return links
 
 
@@ -144,13 +148,13 @@ def _by_name(robot: Element, tag: str) -> dict[str, Element]:
     return found
 
 
-def _edges(robot: Element, links: dict[str, Element], remarks: Remarks) -> dict[str, _Edge]:
+def _edges(robot: Element, links: dict[str, Element]) -> dict[str, _Edge]:
     """The joints by name, in the order of the file; no link is carried twice."""
     edges: dict[str, _Edge] = {}
     carriers: dict[str, _Edge] = {}
     for name, element in _by_name(robot, "joint").items():
-        kind = _kind(element, remarks)
-        parent, child = (_end(element, tag, links, remarks) for tag in ("parent", "child"))
+        kind = _kind(element)
+        parent, child = (_end(element, tag, links) for tag in ("parent", "child"))
         edge = edges[name] = _Edge(element, name, kind, parent, child)
         first = carriers.setdefault(child, edge)
         if first is not edge:
@@ -161,19 +165,19 @@ def _edges(robot: Element, links: dict[str, Element], remarks: Remarks) -> dict[
     return edges
 
 
-def _kind(joint: Element, remarks: Remarks) -> str:
+def _kind(joint: Element) -> str:
     written = joint.string("type")
     kind = written.lower()
     if kind not in _JOINTS:
         hint = did_you_mean(kind[:60], _JOINTS)
         raise joint.error(f"{joint} has unknown type {shortened(written)}; {hint}")
     if kind != written:
-        remarks.add("type", f"{joint.where}: {joint} has type {written!r}; it is read as {kind!r}")
+        joint.remark("type", f"{joint} has type {written!r}; it is read as {kind!r}")
     return kind
 
 
-def _end(joint: Element, tag: str, links: dict[str, Element], remarks: Remarks) -> str:
-    element = _only(joint, tag, remarks)
+def _end(joint: Element, tag: str, links: dict[str, Element]) -> str:
+    element = _only(joint, tag)
     if element is None:
         raise joint.error(f"{joint} has no <{tag}>; add one")
     name = element.string("link")
@@ -222,12 +226,12 @@ def _loop(path: dict[str, _Edge], start: str) -> ModelError:
 # joints
 
 
-def _mimics(edges: dict[str, _Edge], remarks: Remarks) -> dict[str, Mimic]:
+def _mimics(edges: dict[str, _Edge]) -> dict[str, Mimic]:
     """What each follower follows in the end, through any chain of followers."""
     resolved: dict[str, Mimic] = {}
     for edge in edges.values():
         path: dict[str, Mimic] = {}
-        while edge.name not in resolved and (mimic := _mimic(edge, edges, remarks)):
+        while edge.name not in resolved and (mimic := _mimic(edge, edges)):
             if edge.name in path:
                 raise _circle(path, edge)
             path[edge.name] = mimic
@@ -251,9 +255,9 @@ def _circle(path: dict[str, Mimic], edge: _Edge) -> ModelError:
     return edge.element.error(f"joints {circle} mimic one another in a circle; free one")
 
 
-def _mimic(edge: _Edge, edges: dict[str, _Edge], remarks: Remarks) -> Mimic | None:
+def _mimic(edge: _Edge, edges: dict[str, _Edge]) -> Mimic | None:
     """What a joint's own <mimic> says; a fixed joint follows nothing."""
-    element = _only(edge.element, "mimic", remarks)
+    element = _only(edge.element, "mimic")
     if element is None or edge.kind == "fixed":
         return None
     leader = element.string("joint")
@@ -270,60 +274,59 @@ def _mimic(edge: _Edge, edges: dict[str, _Edge], remarks: Remarks) -> Mimic | No
     return Mimic(leader, element.number("multiplier", 1.0), element.number("offset", 0.0))
 
 
-def _joint(edge: _Edge, mimic: Mimic | None, remarks: Remarks) -> Joint:
+def _joint(edge: _Edge, mimic: Mimic | None) -> Joint:
     kind = _JOINTS[edge.kind]
     if kind is Fixed:
         return Fixed()
     data: dict[str, Any] = {"mimic": mimic}
-    dynamics = _only(edge.element, "dynamics", remarks)
+    dynamics = _only(edge.element, "dynamics")
     if dynamics is not None:
         data |= {name: dynamics.number(name, 0.0) for name in ("damping", "friction", "armature")}
         data["stiffness"] = dynamics.number("spring_stiffness", 0.0)
         data["rest"] = dynamics.number("spring_reference", 0.0)
-    data |= _limits(edge, remarks)
+    data |= _limits(edge)
     if kind in (Revolute, Prismatic):
-        data["axis"] = _axis(edge.element, remarks)
+        data["axis"] = _axis(edge.element)
     with _at(edge.element):
         return kind(**data)
 
 
-def _limits(edge: _Edge, remarks: Remarks) -> dict[str, float]:
+def _limits(edge: _Edge) -> dict[str, float]:
     """The limits of a joint; what cannot be one is none, since the dynamics does not know them."""
     limit, *others = edge.element.all("limit") or [None]
     if limit is None:
         return {}
     if others:
-        message = f"{limit.where}: {edge.element} has {len(others) + 1} <limit>; the first is used"
-        remarks.add("limits", message)
+        limit.remark("limits", f"{edge.element} has {len(others) + 1} <limit>; the first is used")
     data = {}
     for name in ("velocity", "effort"):
-        data[f"{name}_limit"] = value = _limit(limit, name, np.inf, remarks)
+        data[f"{name}_limit"] = value = _limit(limit, name, np.inf)
         if value < 0:
-            message = f"{limit.where}: <limit> has {name}={value:g}, below 0; it is left out"
-            remarks.add(name, message)
+            limit.remark(name, f"<limit> has {name}={value:g}, below 0; it is left out")
             data[f"{name}_limit"] = np.inf
     if edge.kind in ("revolute", "prismatic") and {"lower", "upper"} & limit.attributes.keys():
-        lower, upper = (_limit(limit, name, 0.0, remarks) for name in ("lower", "upper"))
+        lower, upper = (_limit(limit, name, 0.0) for name in ("lower", "upper"))
         if lower <= upper:
             return data | {"lower": lower, "upper": upper}
-        message = f"{limit.where}: <limit> has lower={lower:g} above upper={upper:g}"
-        remarks.add("lower", f"{message}; both are left out")
+        limit.remark(
+            "lower", f"<limit> has lower={lower:g} above upper={upper:g}; both are left out"
+        )
     return data
 
 
-def _limit(limit: Element, name: str, default: float, remarks: Remarks) -> float:
+def _limit(limit: Element, name: str, default: float) -> float:
     """A limit as it is meant: some programs write 1e16 for infinity."""
     try:
         value = limit.number(name, default, unbounded=True)
     except ModelError as e:
-        remarks.add("limit", f"{e}; it is left out")
+        limit.remarks.add("limit", f"{e}; it is left out")
         return -np.inf if name == "lower" else np.inf
     return value if abs(value) <= MAX_SIZE else np.copysign(np.inf, value)
 
 
-def _axis(joint: Element, remarks: Remarks) -> np.ndarray:
+def _axis(joint: Element) -> np.ndarray:
     """The unit axis of a joint, in the joint's frame."""
-    element = _only(joint, "axis", remarks)
+    element = _only(joint, "axis")
     axis = np.array((1.0, 0.0, 0.0) if element is None else element.numbers("xyz", 3))
     length = np.linalg.norm(axis)
     if element is not None and length < 1e-12:
@@ -331,12 +334,12 @@ def _axis(joint: Element, remarks: Remarks) -> np.ndarray:
     return axis / length
 
 
-def _frames(edge: _Edge, joint: Joint, remarks: Remarks) -> tuple[Transform, Transform]:
+def _frames(edge: _Edge, joint: Joint) -> tuple[Transform, Transform]:
     """Placement and offset of the joint; those of a planar one turn its z to the axis and back."""
-    origin = origin_pose(_only(edge.element, "origin", remarks))
+    origin = origin_pose(_only(edge.element, "origin"))
     if not isinstance(joint, Planar):
         return origin, Transform()
-    turn = Transform(_turn_z_to(_axis(edge.element, remarks)))
+    turn = Transform(_turn_z_to(_axis(edge.element)))
     return origin @ turn, turn.inv
 
 
@@ -378,50 +381,48 @@ def _add_root(
 
 def _contents(link: Element, reader: ShapeReader) -> dict[str, Any]:
     return {
-        "inertia": _inertia(link, reader.remarks),
+        "inertia": _inertia(link),
         "visuals": reader.shapes(link, "visual"),
         "collisions": reader.shapes(link, "collision"),
     }
 
 
-def _inertia(link: Element, remarks: Remarks) -> Inertia:
+def _inertia(link: Element) -> Inertia:
     """The link's inertia in the axes of the link; without <inertial> there is none."""
-    element = _only(link, "inertial", remarks)
+    element = _only(link, "inertial")
     if element is None:
         return Inertia()
-    mass, tensor = (_only(element, tag, remarks) for tag in ("mass", "inertia"))
-    if mass is None and tensor is None:
-        message = f"{element.where}: <inertial> has neither <mass> nor <inertia>; the link has none"
-        remarks.add("inertial", message)
-        return Inertia()
-    if mass is None:
+    mass, tensor = (_only(element, tag) for tag in ("mass", "inertia"))
+    about_com = np.zeros((3, 3)) if tensor is None else _tensor(tensor)
+    if mass is None and about_com.any():
         raise element.error("<inertial> has no <mass>; add one")
+    if mass is None:
+        element.remark("inertial", "<inertial> has no <mass> and no moments; the link has none")
+        return Inertia()
     if tensor is None:
-        remarks.add("point", f"{element.where}: <inertial> has no <inertia>; it is a point mass")
-    about_com = np.zeros((3, 3)) if tensor is None else _tensor(tensor, remarks)
-    origin = origin_pose(_only(element, "origin", remarks))
+        element.remark("point", "<inertial> has no <inertia>; it is a point mass")
+    origin = origin_pose(_only(element, "origin"))
     return Inertia(mass.number("value"), about_com=about_com).moved(origin)
 
 
-def _tensor(element: Element, remarks: Remarks) -> np.ndarray:
+def _tensor(element: Element) -> np.ndarray:
     """The symmetric matrix of an <inertia>."""
     about_com = np.diag([element.number(name) for name in ("ixx", "iyy", "izz")])
     for i, j, name, mirrored in _PRODUCTS:
-        about_com[i, j] = about_com[j, i] = _product(element, name, mirrored, remarks)
+        about_com[i, j] = about_com[j, i] = _product(element, name, mirrored)
     return about_com
 
 
-def _product(element: Element, name: str, mirrored: str, remarks: Remarks) -> float:
+def _product(element: Element, name: str, mirrored: str) -> float:
     """A product of inertia; it may be left out, or have the name of its mirror image, or both."""
     given = [n for n in (name, mirrored) if n in element.attributes]
     values = [element.number(n) for n in given]
     if not given:
-        remarks.add("products", f"{element.where}: <inertia> has no {name}; it is taken for 0")
+        element.remark("products", f"<inertia> has no {name}; it is taken for 0")
         return 0.0
     if given == [mirrored]:
-        message = f"{element.where}: <inertia> has {mirrored}; it is read as {name}"
-        remarks.add("mirrored", message)
-    if not np.isclose(values[0], values[-1], rtol=1e-6, atol=0.0):
+        element.remark("mirrored", f"<inertia> has {mirrored}; it is read as {name}")
+    if not math.isclose(values[0], values[-1], rel_tol=1e-6):
         raise element.error(
             f"<inertia> has {name}={values[0]:g} and {mirrored}={values[1]:g}; an inertia is "
             "symmetric: keep one"
@@ -429,7 +430,7 @@ def _product(element: Element, name: str, mirrored: str, remarks: Remarks) -> fl
     return values[0]
 
 
-def _only(element: Element, tag: str, remarks: Remarks) -> Element | None:
+def _only(element: Element, tag: str) -> Element | None:
     """The child with a tag, if there is one; any other must say the same."""
     found = element.all(tag)
     for other in found[1:]:
@@ -437,8 +438,7 @@ def _only(element: Element, tag: str, remarks: Remarks) -> Element | None:
             raise other.error(
                 f"{element} has {len(found)} <{tag}>, the first on line {found[0].line}; keep one"
             )
-        message = f"{other.where}: {element} has a second <{tag}> like the first; one is used"
-        remarks.add(f"second {tag}", message)
+        other.remark(f"second {tag}", f"{element} has a second <{tag}> like the first; one is used")
     return found[0] if found else None
 
 
@@ -489,7 +489,7 @@ _ATTRIBUTES = {
 _STRICT = ("origin", "mimic", "inertia")
 
 
-def check_spelling(robot: Element, remarks: Remarks) -> None:
+def check_spelling(robot: Element) -> None:
     """Refuse what is not URDF, or is URDF but for a letter; remark on what is skipped."""
     if robot.tag != "robot":
         raise robot.error(f"the root element is {robot}; expected <robot> for URDF")
@@ -497,8 +497,8 @@ def check_spelling(robot: Element, remarks: Remarks) -> None:
         if child.tag.startswith("xacro:") and child.tag not in _SKIPPED["robot"]:
             raise child.error(f"{child} is xacro, not URDF; expand the file with xacro first")
     for element in _elements(robot):
-        _check_children(element, remarks)
-        _check_attributes(element, remarks)
+        _check_children(element)
+        _check_attributes(element)
 
 
 def _elements(robot: Element) -> Iterator[Element]:
@@ -514,7 +514,7 @@ def _elements(robot: Element) -> Iterator[Element]:
             yield from inertial.children
 
 
-def _check_children(element: Element, remarks: Remarks) -> None:
+def _check_children(element: Element) -> None:
     """A child that is nearly a known one is misspelt; any other is an extension."""
     known, skipped = _CHILDREN.get(element.tag, ()), _SKIPPED.get(element.tag)
     for child in element.children if known else ():
@@ -527,8 +527,10 @@ def _check_children(element: Element, remarks: Remarks) -> None:
             )
         if near or (skipped is not None and child.tag not in skipped):
             hint = f"; did you mean <{near}>?" if near else ""
-            message = f"{child.where}: {element} has an unknown element <{child.tag[:60]}>"
-            remarks.add(f"element of {element.tag}", f"{message}, left out{hint}")
+            child.remark(
+                f"element of {element.tag}",
+                f"{element} has an unknown element <{child.tag[:60]}>, left out{hint}",
+            )
 
 
 @lru_cache(maxsize=1000)
@@ -536,7 +538,7 @@ def _nearly(word: str, known: tuple[str, ...]) -> str | None:
     return next(iter(difflib.get_close_matches(word[:60].lower(), known, 1, 0.8)), None)
 
 
-def _check_attributes(element: Element, remarks: Remarks) -> None:
+def _check_attributes(element: Element) -> None:
     """An attribute that is nearly a known one, or may be, is misspelt; others are extensions."""
     known = _ATTRIBUTES.get(element.tag, ())
     for name in element.attributes if known else ():
@@ -547,4 +549,4 @@ def _check_attributes(element: Element, remarks: Remarks) -> None:
         near = element.tag == "dynamics" and _nearly(name, known)
         if near or element.tag in _STRICT:
             raise element.error(f"{message}; {did_you_mean(name[:60], known)}")
-        remarks.add(f"attribute of {element.tag}", f"{element.where}: {message}, left out")
+        element.remark(f"attribute of {element.tag}", f"{message}, left out")

@@ -17,7 +17,7 @@ from ..errors import ModelError
 from ..model.mechanism import did_you_mean
 from ..model.shapes import Shape
 from .paths import PathLike, resolve_mesh
-from .xml import Element, Remarks, shortened
+from .xml import Element, shortened
 
 __all__ = ["ShapeReader", "origin_pose"]
 
@@ -55,7 +55,6 @@ class ShapeReader:
 
     folder: PathLike | None
     package_dirs: Sequence[PathLike]
-    remarks: Remarks
     colors: dict[str, Rgba] = field(default_factory=dict)
 
     def learn(self, materials: Iterable[Element]) -> None:
@@ -75,8 +74,9 @@ class ShapeReader:
         if not found:
             self._left_out(element, element.error(f"{element} has no shape"))
         if len(found) > 1:
-            message = f"{element.where}: {element} has {len(found)} shapes; all are kept"
-            self.remarks.add(f"shapes of {element.tag}", message)
+            element.remark(
+                f"shapes of {element.tag}", f"{element} has {len(found)} shapes; all are kept"
+            )
         for shape in found:
             try:
                 yield self._shape(element, shape)
@@ -84,7 +84,7 @@ class ShapeReader:
                 self._left_out(element, e)
 
     def _left_out(self, element: Element, error: ModelError) -> None:
-        self.remarks.add(f"unread {element.tag}", f"{error}; this shape is left out")
+        element.remarks.add(f"unread {element.tag}", f"{error}; this shape is left out")
 
     def _shape(self, element: Element, shape: Element) -> Shape:
         kind, mesh = shape.tag.removeprefix("drake:"), None
@@ -104,15 +104,15 @@ class ShapeReader:
         """The child with a tag, the first if there are several."""
         found = element.all(tag)
         if len(found) > 1:
-            message = f"{element.where}: {element} has {len(found)} <{tag}>; the first is used"
-            self.remarks.add(f"{tag} of {element.tag}", message)
+            element.remark(
+                f"{tag} of {element.tag}", f"{element} has {len(found)} <{tag}>; the first is used"
+            )
         return found[0] if found else None
 
     def _scale(self, mesh: Element) -> tuple[float, ...]:
         if _count(mesh, "scale") != 1:
             return mesh.numbers("scale", 3, (1.0, 1.0, 1.0))
-        message = f"{mesh.where}: <mesh> has one number for a scale; it is used for x, y and z"
-        self.remarks.add("scale", message)
+        mesh.remark("scale", "<mesh> has one number for a scale; it is used for x, y and z")
         return mesh.numbers("scale", 1) * 3
 
     def _rgba(self, material: Element | None) -> Rgba:
@@ -129,11 +129,10 @@ class ShapeReader:
         try:
             r, g, b, *rest = element.numbers("rgba", 3 if _count(element, "rgba") == 3 else 4)
         except ModelError as e:
-            self.remarks.add("color", f"{e}; this color is left out")
+            element.remarks.add("color", f"{e}; this color is left out")
             return None
         if not rest:
-            message = f"{element.where}: <color> has three numbers in rgba; alpha is taken for 1"
-            self.remarks.add("alpha", message)
+            element.remark("alpha", "<color> has three numbers in rgba; alpha is taken for 1")
         return r, g, b, rest[0] if rest else 1.0
 
 

@@ -8,6 +8,7 @@ that starts with "file:line:".
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 from dataclasses import dataclass, field
@@ -26,16 +27,34 @@ MAX_SIZE = 1e12  # of a length, mass, inertia or any other number, in SI units
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _CUT_OFF = (expat.errors.XML_ERROR_NO_ELEMENTS, expat.errors.XML_ERROR_UNCLOSED_TOKEN)
 _DECLARED_LATE = re.compile(rb"\s+(?=<\?xml)")
+_TRAILING_NULL = re.compile(rb"(?<=>)\s*\x00[\s\x00]*\Z")
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _INVALID_TOKEN = expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
 _INFINITY = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
+
+
+class Remarks:
+    """What was not read as it is written, told as warnings at the end: the first of each kind."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, dict[str, None]] = {}
+
+    def add(self, kind: str, message: str) -> None:
+        """Note something, once; the message begins with "file:line"."""
+        self._found.setdefault(kind, {})[message] = None
+
+    def tell(self) -> None:
+        """Warn of everything noted."""
+        for first, *others in self._found.values():
+            warn_of_model(f"{first} ({len(others)} more like this)" if others else first)
 
 
 @dataclass(slots=True, eq=False)
 class Element:
     """One element: its tag, attributes and children, and the file and line where it begins.
 
-    document, offset: the whole text, and where in it the element begins.
+    remarks: those about the whole document; document, offset: its text, and where in it the element
+    begins.
     """
 
     tag: str
@@ -43,6 +62,7 @@ class Element:
     source: str
     line: int
     children: list[Element] = field(default_factory=list)
+    remarks: Remarks = field(default_factory=Remarks)
     document: bytes = b""
     offset: int = 0
 
@@ -54,6 +74,10 @@ class Element:
     def error(self, message: str) -> ModelError:
         """The error to raise about this element."""
         return ModelError(f"{self.where}: {message}")
+
+    def remark(self, kind: str, message: str) -> None:
+        """Note something about this element, to be told with the document's other remarks."""
+        self.remarks.add(kind, f"{self.where}: {message}")
 
     def all(self, tag: str) -> list[Element]:
         """The children with this tag, in the order of the file."""
@@ -82,9 +106,9 @@ class Element:
         value = None if joined is None else _number(joined, unbounded)
         if value is None:
             return self.numbers(name, 1, unbounded=unbounded)[0]
-        warn_of_model(
-            f"{self.where}: <{self.tag}> has {name}={shortened(self.string(name))}, a number "
-            f"broken over lines; it is read as {value!r}"
+        written = f"{name}={shortened(self.string(name))}"
+        self.remark(
+            "lines", f"<{self.tag}> has {written}, broken over lines; it is read as {value}"
         )
         return value
 
@@ -115,11 +139,16 @@ class Element:
         if default is not None and name not in self.attributes:
             return default
         text = self.string(name)
-        values = [_number(token, unbounded) for token in text.split()]
+        words = text.split()
+        commas = len(words) > 1 and all(word.endswith(",") for word in words[:-1])
+        words = [word.removesuffix(",") for word in words] if commas else words
+        values = [_number(word, unbounded) for word in words]
         if None in values or count not in (None, len(values)):
             wanted = "number" if unbounded else f"number of at most {MAX_SIZE:g} in size"
             wanted = f"one {wanted}" if count == 1 else f"{count or 'any'} numbers, each a {wanted}"
             raise self.error(f"<{self.tag}> has {name}={shortened(text)}; expected {wanted}")
+        if commas:
+            self.remark("commas", f"<{self.tag}> has {name}={shortened(text)}: commas are left out")
         return tuple(v for v in values if v is not None)
 
     def __str__(self) -> str:
@@ -128,29 +157,13 @@ class Element:
         return tag if name is None else f"{tag} {shortened(name)}"
 
 
-class Remarks:
-    """What was not read as it is written, told as warnings at the end: the first of each kind."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, dict[str, None]] = {}
-
-    def add(self, kind: str, message: str) -> None:
-        """Note something, once; the message begins with "file:line"."""
-        self._found.setdefault(kind, {})[message] = None
-
-    def tell(self) -> None:
-        """Warn of everything noted."""
-        for first, *others in self._found.values():
-            warn_of_model(f"{first} ({len(others)} more like this)" if others else first)
-
-
 def parse(text: str | bytes, source: str) -> Element:
     """The root element of a document; `source` is the file's name, for messages.
 
     Refused: what is not well-formed, document types with an internal subset or an external
-    identifier, more than 50 MB, 200 levels or half a million elements.  Two faults that most
-    readers of XML let pass are put right: space before the XML declaration, and comments that
-    contain "--" or are in another encoding.
+    identifier, more than 50 MB, 200 levels or half a million elements.  Faults that most readers
+    of XML let pass are put right: space before the XML declaration, a zero byte at the end, and
+    comments that contain "--" or are in another encoding.
     """
     if len(text) > MAX_BYTES:
         raise ModelError(f"{source}:1: has {len(text)} bytes; at most {MAX_BYTES} are read")
@@ -160,6 +173,8 @@ def parse(text: str | bytes, source: str) -> Element:
 
 
 def _root(data: bytes, source: str, encoding: str | None) -> Element:
+    if not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        data = _TRAILING_NULL.sub(b"", data)
     space = _DECLARED_LATE.match(data)
     tree = _Tree(source, encoding, data[space.end() :] if space else data)
     tree.above = space[0].count(b"\n") if space else 0
@@ -238,7 +253,8 @@ class _Tree:
         if self._count > MAX_ELEMENTS:
             raise self._error(line, f"there are more than {MAX_ELEMENTS} elements; split the file")
         where = self._document.source, self.above + line
-        element = Element(tag, attributes, *where, [], self._data, self._parser.CurrentByteIndex)
+        here = self._data, self._parser.CurrentByteIndex
+        element = Element(tag, attributes, *where, [], self._document.remarks, *here)
         self._open[-1].children.append(element)
         self._open.append(element)
 

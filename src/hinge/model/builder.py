@@ -102,6 +102,7 @@ class MechanismBuilder:
     def build(self) -> Mechanism:
         """The mechanism: depth first, fixed joints merged, everything checked."""
         bodies = [ground(*self._ground)]
+        welded: list[list[tuple[Body, Transform]]] = [[]]
         home = {GROUND: Frame(GROUND, 0)}
         for parent, link in self._depth_first():
             carrier = home[parent]
@@ -109,10 +110,11 @@ class MechanismBuilder:
             if isinstance(link.joint, Fixed):
                 pose = placement @ link.offset
                 home[link.name] = Frame(link.name, carrier.body, pose)
-                bodies[carrier.body] = _welded(bodies[carrier.body], link, pose)
+                welded[carrier.body].append((link, pose))
             else:
                 home[link.name] = Frame(link.name, len(bodies))
                 bodies.append(replace(link, parent=carrier.body, placement=placement))
+                welded.append([])
         for name, (body, placement) in self._frames.items():
             if body not in home:
                 hint = did_you_mean(body, home)
@@ -120,6 +122,7 @@ class MechanismBuilder:
                     f"{self._name}: frame {name!r} is on unknown body {body!r}; {hint}"
                 )
             home[name] = Frame(name, home[body].body, home[body].placement @ placement)
+        bodies = [_with_welded(*both) for both in zip(bodies, welded, strict=True)]
         bodies = _resolve_mimics(self._name, bodies)
         return Mechanism(self._name, tuple(bodies), tuple(home.values()), self._gravity)
 
@@ -220,14 +223,20 @@ def _pose(where: str, X: Transform | None) -> Transform:
     return X if nearest is R else Transform(nearest, X.translation)
 
 
-def _welded(body: Body, link: Body, X: Transform) -> Body:
-    """The body with a link welded on at pose X; the ground's inertia stays nothing."""
-    inertia = body.inertia if body.parent < 0 else body.inertia + link.inertia.moved(X)
+def _with_welded(body: Body, links: list[tuple[Body, Transform]]) -> Body:
+    """The body with links welded on at their poses; the ground's inertia stays nothing."""
+    if not links:
+        return body
+    inertia = body.inertia
+    for link, X in links if body.parent >= 0 else ():
+        inertia = inertia + link.inertia.moved(X)
+    visuals = [shape.moved(X) for link, X in links for shape in link.visuals]
+    collisions = [shape.moved(X) for link, X in links for shape in link.collisions]
     return replace(
         body,
         inertia=inertia,
-        visuals=body.visuals + tuple(s.moved(X) for s in link.visuals),
-        collisions=body.collisions + tuple(s.moved(X) for s in link.collisions),
+        visuals=(*body.visuals, *visuals),
+        collisions=(*body.collisions, *collisions),
     )
 
 

@@ -105,7 +105,7 @@ class Joint(ABC):
             raise ModelError(
                 f"{self}: {name} has shape {given.shape}; give 1 number, or {self.nv}, one per DoF"
             )
-        values = tuple(float(x) for x in np.broadcast_to(given, (self.nv,)))
+        values = tuple(float(x) for x in given) if given.ndim else (float(given),) * self.nv
         if any(x != x for x in values):
             raise ModelError(f"{self}: {name} is NaN; give a number")
         object.__setattr__(self, name, values)
