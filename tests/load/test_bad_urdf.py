@@ -188,6 +188,8 @@ DOCUMENTS = [
     ("\n<robot/>", "2: <robot> has no <link>; a robot needs at least one"),
     ("<a>" * 3_500_000, "1: elements are nested more than 200 deep; flatten them"),
     ("<a b='" + "x" * 10_000_000, "1: not well-formed XML (unclosed token); correct the file"),
+    ("<robot>" + "<!-- -- " * 1_000_000, "1: not well-formed XML inside <robot> of line 1"),
+    ("<robot>" + "<!-- -- -->" * 100_000, "1: the file ends inside <robot> of line 1; it is cut"),
     ("<" + "a" * 10_000_000 + "/>", "1: the root element is <aaaa"),
     (f"<robot><link name='{'x' * 10_000_000}'><inertal/></link></robot>", "1: <link> 'xxx"),
 ]

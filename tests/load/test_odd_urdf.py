@@ -68,12 +68,12 @@ HARMLESS = [
         '<limit lower="-2"/><limit',
         "22: <joint> 'shoulder' has 2 <limit>; the first is us",
     ),
-    ('lower="-1"', 'lowr="-1"', "22: <limit> has an unknown attribute 'lowr', left out"),
+    ('lower="-1"', 'lowr="-1"', "22: <limit> has unknown attributes 'lowr', left out"),
     # words
     ('type="revolute"', 'type="Revolute"', "17: <joint> 'shoulder' has type 'Revolute'; it is rea"),
-    ('type="revolute"', 'type="revolute" x=""', "17: <joint> has an unknown attribute 'x', left o"),
-    ('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0" rpy="0 0 0"/>', "21: <axis> has an unknown attribu"),
-    ("damping=", 'stiffness="1" damping=', "23: <dynamics> has an unknown attribute 'stiffness', "),
+    ('type="revolute"', 'type="revolute" x=""', "17: <joint> has unknown attributes 'x', left o"),
+    ('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0" rpy="0 0 0"/>', "21: <axis> has unknown attributes"),
+    ("damping=", 'stiffness="1" damping=', "23: <dynamics> has unknown attributes 'stiffness', "),
     ("<limit", '<armature value="1"/><limit', "22: <joint> 'shoulder' has an unknown element <arm"),
     (
         "</robot>",

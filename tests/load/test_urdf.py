@@ -330,7 +330,7 @@ def test_attributes_of_other_programs_are_ignored_with_one_warning():
     with pytest.warns(ModelWarning) as caught:
         read(text)
     assert [str(w.message) for w in caught] == [
-        "r.urdf:7: <limit> has an unknown attribute 'current', left out (1 more like this)"
+        "r.urdf:7: <limit> has unknown attributes 'current', left out (1 more like this)"
     ]
 
 

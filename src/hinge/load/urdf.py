@@ -540,13 +540,18 @@ def _nearly(word: str, known: tuple[str, ...]) -> str | None:
 
 def _check_attributes(element: Element) -> None:
     """An attribute that is nearly a known one, or may be, is misspelt; others are extensions."""
-    known = _ATTRIBUTES.get(element.tag, ())
-    for name in element.attributes if known else ():
-        # those of a namespace may be anything
-        if name in known or ":" in name:
-            continue
-        message = f"<{element.tag}> has an unknown attribute {shortened(name)}"
-        near = element.tag == "dynamics" and _nearly(name, known)
-        if near or element.tag in _STRICT:
-            raise element.error(f"{message}; {did_you_mean(name[:60], known)}")
-        element.remark(f"attribute of {element.tag}", f"{message}, left out")
+    known = _ATTRIBUTES.get(element.tag)
+    if known is None:
+        return
+    # those of a namespace may be anything
+    unknown = [name for name in element.attributes if name not in known and ":" not in name]
+    for name in unknown:
+        if element.tag in _STRICT or (element.tag == "dynamics" and _nearly(name, known)):
+            hint = did_you_mean(name[:60], known)
+            raise element.error(
+                f"<{element.tag}> has an unknown attribute {shortened(name)}; {hint}"
+            )
+    if unknown:
+        names = ", ".join(shortened(name) for name in unknown[:4])
+        message = f"<{element.tag}> has unknown attributes {names}, left out"
+        element.remark(f"attributes of {element.tag}", message)
