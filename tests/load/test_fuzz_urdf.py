@@ -106,7 +106,12 @@ def assert_usable(mech):
 
 
 def assert_pinocchio_agrees(bridge, text, mech):
-    """The same inverse dynamics, if Pinocchio reads the text at all."""
+    """The same inverse dynamics, if Pinocchio reads the text at all.
+
+    It takes the end of a line in a value for a part of a number or a name.
+    """
+    if any("\n" in value for value in VALUE.findall(text)):
+        return
     try:
         model, followers = bridge.pin.buildModelFromXML(text), bridge.followers(text)
     except (ValueError, SyntaxError):
