@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import io
 import os
 import random
@@ -62,6 +63,7 @@ def working_folder(tmp_path, monkeypatch):
     for path, text in {
         "secret.xml": "<mujoco><worldbody/></mujoco>",
         "secret.obj": TETRAHEDRON,
+        "model/setup.py": "",  # a project of its own
         "model/empty.xml": "<mujocoinclude/>",
         "model/loop.xml": '<m>\n<worldbody/>\n<include file="loop.xml"/></m>',
         "model/ping.xml": '<m><worldbody/>\n<include file="pong.xml"/></m>',
@@ -155,32 +157,42 @@ WRONG = {
     # more than a machine can hold
     "long grid": (
         world('<replicate count="100000"><geom size="1"/></replicate>'),
-        "3: <replicate> has count='100000'; at most",
+        "3: with <replicate>, all copies counted, the model needs more than 4.29 GB; .*max_memory",
     ),
     "replicates in replicates": (
         world('<replicate count="500">' * 4 + '<geom size="1"/>' + "</replicate>" * 4),
-        "3: with <replicate> there are more than 10",
+        "3: with <replicate>, all copies counted",
     ),
     "attached to itself": (
         world("<body name='x'>" + "<attach body='x' prefix='p'/>" * 40 + "</body>"),
-        "3: with <attach> there are more than 10",
+        "3: with <attach>, all copies counted",
     ),
     "soft grids": (
-        world('<body name="x">' + '<flexcomp count="15 15 15"/>' * 4 + "</body>"),
-        "3: with <flexcomp> there are more than 10",
+        world('<body name="x">' + '<flexcomp count="35 35 35"/>' * 4 + "</body>"),
+        "3: with <flexcomp>, all copies counted",
     ),
     "too many elements": (
-        world('<geom size="1"/>' * 60_000),
-        "3: with <geom> there are more than 5",
+        world('<geom size="1"/>' * 70_000),
+        "3: with <geom>, all copies counted",
     ),
     "hexadecimal": (world('<replicate count="0x7fffffff"/>'), "3: <replicate> has count='0x7f"),
-    "vast texture": (
-        world("", '<asset><texture width="99999" height="99999"/></asset>'),
-        "1: <texture> has width='99999' and height='99999'; at most",
+    "fine mesh": (
+        world("", '<asset><mesh builtin="wedge" params="900 900 90 90 .1"/></asset>'),
+        "1: <mesh> has params='900 900 90 90 .1', which asks for 810000; at most 100000",
     ),
-    "vast samples": (
-        world("", '<sensor><user dim="2000000000"/></sensor>'),
-        "1: <user> has dim='2000000000'; at most",
+    "smooth mesh": (
+        world("", '<asset><mesh builtin="supersphere" params="900 .5 .5"/></asset>'),
+        "1: <mesh> has params='900 .5 .5', which asks for 810000; at most 100000",
+    ),
+    "long memory": (
+        world("", '<actuator><general actdim="2000000000"/></actuator>'),
+        "1: <general> has actdim='2000000000', which asks for 2e",
+    ),
+    # what MuJoCo would take for a format
+    "format in a class": (world('<geom class="%n%s"/>'), "3: <geom> has class='%n%s'; a class has"),
+    "format in a class of children": (
+        world('<body childclass="%p"/>'),
+        "3: <body> has childclass='%p'; a class has no '%' in its name",
     ),
 }
 
@@ -216,43 +228,27 @@ FILES = {
     ),
     "mesh that climbs": (
         '<asset><mesh file="../secret.obj"/></asset>',
-        "2: <mesh> names '../secret.obj', which leads out of the folder",
+        "2: <mesh> names '../secret.obj', which leads to",
     ),
     "mesh behind a detour": (
         '<asset><mesh file="sub/../../secret.obj"/></asset>',
-        "2: <mesh> names 'sub/../../secret.obj', which leads out",
+        "2: <mesh> names 'sub/../../secret.obj', which leads to",
     ),
     "mesh behind backslashes": (
         r'<asset><mesh file="..\secret.obj"/></asset>',
-        "2: <mesh> names '../secret.obj', which leads out",
+        "2: <mesh> names '../secret.obj', which leads to",
     ),
     "folder that climbs": (
         '<compiler meshdir=".."/><asset><mesh file="secret.obj"/></asset>',
-        "2: <mesh> names '../secret.obj', which leads out",
-    ),
-    "texture that climbs": (
-        '<asset><texture file="../secret.png"/></asset>',
-        "2: <texture> names '../secret.png', which leads out",
-    ),
-    "side of a cube that climbs": (
-        '<asset><texture name="t" type="cube" fileup="../secret.png"/></asset>',
-        "2: <texture> names '../secret.png', which leads out",
-    ),
-    "height field that climbs": (
-        '<asset><hfield file="../secret.png"/></asset>',
-        "2: <hfield> names '../secret.png', which leads out",
-    ),
-    "skin that climbs": (
-        '<deformable><skin file="../secret.skn"/></deformable>',
-        "2: <skin> names '../secret.skn', which leads out",
+        "2: <mesh> names '../secret.obj', which leads to",
     ),
     "model that climbs": (
         '<asset><model file="../secret.xml"/></asset>',
-        "2: <model> names '../secret.xml', which leads out",
+        "2: <model> names '../secret.xml', which leads to",
     ),
     "mesh through a link": (
         '<asset><mesh file="link.obj"/></asset>',
-        "2: <mesh> names 'link.obj', which leads out",
+        "2: <mesh> names 'link.obj', which leads to",
     ),
     "junk for a mesh": (
         '<asset><mesh file="junk.stl"/></asset>'
@@ -279,16 +275,17 @@ def test_wrong_files(name, working_folder, monkeypatch):
 
 def watch(monkeypatch) -> list[str]:
     """Every path that Python opens from now on; locked files cannot be."""
-    opened, really = [], builtins.open
+    opened, really = [], {builtins: builtins.open, io: io.open, os: os.open}
 
-    def watched(path, *args, **kwargs):
-        opened.append(str(path))
+    def watched(path, *args, how, **kwargs):
+        if not isinstance(path, int):
+            opened.append(str(path))
         if "locked" in str(path):
             raise PermissionError(13, "Permission denied", path)
-        return really(path, *args, **kwargs)
+        return really[how](path, *args, **kwargs)
 
-    monkeypatch.setattr(builtins, "open", watched)
-    monkeypatch.setattr(io, "open", watched)
+    for how in really:
+        monkeypatch.setattr(how, "open", functools.partial(watched, how=how))
     return opened
 
 
@@ -299,7 +296,7 @@ def watch(monkeypatch) -> list[str]:
         ("ping.xml", "pong.xml:3: 'ping.xml' is included twice, or includes itself"),
         ("cut.xml", r"cut.xml:\d: "),
         ("part.xml", "part.xml:5: MuJoCo refuses it: size 0 must be positive"),
-        ("sub/climbs.xml", "sub/climbs.xml:3: <include> names '../../secret.xml', which leads out"),
+        ("sub/climbs.xml", "sub/climbs.xml:3: <include> names '../../secret.xml', which leads to"),
         ("d0.xml", "d4.xml:1: <a> is nested more than 200 deep by includes"),
     ],
 )

@@ -112,6 +112,9 @@ WHOLE = {
       </worldbody></mujoco>""",
     "gravity_aslant": """<mujoco><option gravity="1 2 -3"/><worldbody>
       <body name="b"><freejoint/><geom size=".1" pos="0 0 .3"/></body></worldbody></mujoco>""",
+    "inertial_almost_at_the_origin": """<mujoco><worldbody><body name="b"><freejoint/>
+      <inertial mass="2" pos="1e-9 2e-9 -3e-9" diaginertia=".3 .4 .5"/></body>
+      </worldbody></mujoco>""",
     "inertial": """<mujoco><worldbody><body name="b"><joint name="a" axis="0 1 0"/>
       <inertial mass="2" pos=".1 .2 .3" fullinertia=".3 .4 .5 .01 .02 .03"/></body>
       <body name="c" pos="0 0 1"><freejoint/>
@@ -433,6 +436,7 @@ def test_backslashes_are_slashes(folder):
 
 
 def test_files_from_a_folder_that_the_user_gave(folder):
+    (folder / "parts" / "setup.py").touch()  # a project of its own
     text = """<mujoco><compiler meshdir="../meshes"/><asset><mesh file="other.obj"/></asset>
       <worldbody><body name="b"><joint/><geom type="mesh" mesh="other"/></body></worldbody>
       </mujoco>"""
@@ -440,6 +444,49 @@ def test_files_from_a_folder_that_the_user_gave(folder):
         read_mjcf(text, "parts/main.xml", folder=folder / "parts")
     mech = read_mjcf(text, "x", folder=folder / "parts", package_dirs=[folder / "meshes"])
     assert mech.bodies[1].inertia.mass > 0
+
+
+@pytest.mark.parametrize("name", ["more/wedge.obj", "../meshes/other.obj"])
+def test_meshes_beside_the_included_file_that_names_them(folder, name):
+    (folder / "parts" / "more" / "wedge.obj").write_text(TETRAHEDRON)
+    (folder / "parts" / "assets.xml").write_text(
+        f'<mujocoinclude><asset><mesh name="m" file="{name}"/></asset></mujocoinclude>'
+    )
+    agree(
+        folder,
+        """<mujoco><include file="parts/assets.xml"/><worldbody>
+          <body><joint/><geom type="mesh" mesh="m"/></body></worldbody></mujoco>""",
+    )
+
+
+def test_what_a_mechanism_has_no_use_for_is_not_read(folder):
+    """Textures, height fields, sensors and such may be missing, wrong or vast."""
+    body = """<worldbody>
+      <geom type="hfield" hfield="hills"/><geom type="hfield" hfield="grid"/>
+      <body name="b"><joint name="a"/><joint name="c" axis="1 0 0"/>
+        <geom name="g" size=".1" pos=".2 0 0" material="grey"/>
+        <geom type="hfield" hfield="hills" mass="2"/></body></worldbody>"""
+    asked = """<mujoco><asset>
+        <texture name="t" type="cube" fileup="no.png"/><texture file="../../secret.png"/>
+        <texture name="vast" width="99999" height="99999" builtin="flat"/>
+        <material name="grey" texture="t" rgba=".1 .2 .3 1"/>
+        <material name="two"><layer texture="t" role="rgb"/></material>
+        <hfield file="hills.png" size="1 2 3 .4"/>
+        <hfield name="grid" nrow="90000" ncol="90000" size="1 1 1 .1"/></asset>
+      <custom><numeric name="n" size="2000000000"/>
+        <tuple name="t"><element objtype="texture" objname="t"/></tuple></custom>
+      <deformable><skin file="no.skn"/></deformable>
+      <sensor><jointpos joint="nobody"/><user dim="2000000000"/></sensor>
+      <keyframe><key qpos="1 2 3 4 5"/></keyframe><visual><map znear="-1"/></visual>
+      """
+    plain = """<mujoco><asset><material name="grey" rgba=".1 .2 .3 1"/>
+      <hfield name="hills" nrow="3" ncol="3" elevation="0 1 0 1 2 1 0 1 0" size="1 2 3 .4"/>
+      <hfield name="grid" nrow="9" ncol="9" size="1 1 1 .1"/></asset>"""
+    mech = quietly(asked + body + "</mujoco>", "model.xml", folder=folder)
+    model = mujoco.MjModel.from_xml_string(plain + body + "</mujoco>")
+    for law in LAWS:
+        law(Case(model, mech, 0))
+    close(mech.bodies[-1].visuals[0].rgba, np.float32([0.1, 0.2, 0.3, 1]))
 
 
 def test_attached_models(folder):

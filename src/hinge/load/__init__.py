@@ -6,18 +6,26 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import ModelError
+from ..errors import ArgumentError, ModelError
 from ..model.mechanism import Mechanism
+from .limits import MAX_MEMORY, MAX_SECONDS
 
-__all__ = ["load_mechanism"]
+__all__ = ["MAX_MEMORY", "MAX_SECONDS", "load_mechanism"]
 
 
 def load_mechanism(
     path_or_text: str | Path,
     floating_base: bool = False,
     package_dirs: Sequence[str | Path] = (),
+    isolate: bool = False,
+    max_memory: int = MAX_MEMORY,
+    max_seconds: float = MAX_SECONDS,
 ) -> Mechanism:
-    """The mechanism in a URDF or MJCF file, or in the text of one (which begins with "<")."""
+    """The mechanism in a URDF or MJCF file, or in the text of one (which begins with "<").
+
+    isolate, max_memory, max_seconds: of MuJoCo's compiler (`read_mjcf`); no foreign code reads a
+    URDF, and no file that it names is opened.
+    """
     # a program that loads no file need not wait for the readers
     from .mjcf import read_mjcf
     from .urdf import mechanism_of
@@ -32,13 +40,15 @@ def load_mechanism(
     else:
         path = Path(path_or_text)
         text, source, folder = _read(path), str(path), path.resolve().parent
+    for name, limit in (("max_memory", max_memory), ("max_seconds", max_seconds)):
+        if not (isinstance(limit, (int, float)) and limit > 0):
+            raise ArgumentError(f"{name} is {limit!r}; give a positive number")
     root = parse(text, source)
     if root.tag == "robot":
         return mechanism_of(root, floating_base, package_dirs, folder)
     if root.tag in ("mujoco", "mujocoinclude"):
-        return read_mjcf(
-            text, source, floating_base=floating_base, folder=folder, package_dirs=package_dirs
-        )
+        limits = isolate, int(max_memory), float(max_seconds)
+        return read_mjcf(text, source, floating_base, folder, package_dirs, *limits)
     raise ModelError(
         f"{source}:{root.line}: the root element is <{root.tag[:60]}>; expected <robot> (URDF) or "
         f"<mujoco> (MJCF)"

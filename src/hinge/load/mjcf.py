@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -15,14 +13,15 @@ import numpy as np
 
 from ..errors import ModelError, warn_of_model
 from ..model.mechanism import Mechanism
+from .limits import MAX_MEMORY, MAX_SECONDS
 from .mjcf_source import MjcfSource
+from .mujoco_compile import compile_apart, compile_here
 from .mujoco_model import mechanism_from_model
 from .mujoco_state import MujocoState, joint_names, names_of, switched_off
 from .paths import PathLike
 
 __all__ = ["MujocoState", "left_out", "mechanism_from_model", "read_mjcf"]
 
-_ONE_AT_A_TIME = threading.Lock()
 _TENDON = 3  # mjtTrn
 
 
@@ -32,24 +31,34 @@ def read_mjcf(
     floating_base: bool = False,
     folder: PathLike | None = None,
     package_dirs: Sequence[PathLike] = (),
+    isolate: bool = False,
+    max_memory: int = MAX_MEMORY,
+    max_seconds: float = MAX_SECONDS,
 ) -> Mechanism:
     """The mechanism that an MJCF text describes; needs the extra `hinge-dynamics[mjcf]`.
 
     source: the file's name, for messages and, if the model has none, for the mechanism's name.
     floating_base: let the base move freely by a joint "root_joint", unless it is free already.
-    folder: of the file; what it includes and names must lie there or in one of `package_dirs`.
+    folder: of the file; what it includes and names must lie there, in its project, or in one of
+    `package_dirs`.
+    isolate: run MuJoCo's compiler in a process of its own, and read nothing of the project.
+    max_memory, max_seconds: the bytes that the file may ask for, and the time that the process has.
 
     Constraints, servos and all else that a mechanism cannot hold is left out with a ModelWarning.
     """
-    mujoco = _mujoco(source)
-    files = MjcfSource(text, source, folder, package_dirs)
-    model, said = _compile(mujoco, files, source)
+    files = MjcfSource(text, source, folder, package_dirs, max_memory, isolate)
+    model, said = _compile(files, source, (max_memory, max_seconds) if isolate else None)
     try:
         name = files.root.get("model") or Path(source).stem
         mechanism = mechanism_from_model(model, name, floating_base, files.meshes)
+        lines = left_out(model)
     except ModelError as e:
         raise ModelError(f"{source}: {e}") from None
-    if lines := left_out(model):
+    except (LookupError, ValueError, TypeError) as e:
+        if not isolate:
+            raise
+        raise ModelError(f"{source}: MuJoCo's compiler answered nonsense ({e})") from None
+    if lines:
         said.insert(0, f"left out: {'; '.join(lines)}")
     if said:
         warn_of_model(f"{source}: {'. '.join(said)}")
@@ -66,29 +75,25 @@ def _mujoco(source: str) -> ModuleType:
         ) from None
 
 
-def _compile(mujoco: ModuleType, files: MjcfSource, source: str) -> tuple[Any, list[str]]:
+def _compile(
+    files: MjcfSource, source: str, apart: tuple[int, float] | None
+) -> tuple[Any, list[str]]:
     """The compiled model and MuJoCo's warnings; what it objects to becomes one ModelError."""
-    with _captured(mujoco) as said:
-        try:
-            model = mujoco.MjModel.from_xml_string(files.text, files.files)
-        except Exception as e:
-            raise ModelError(_translated(str(e), files, source)) from None
+    mujoco = _mujoco(source)
+    try:
+        made = (
+            compile_here(mujoco, files.text, files.files)
+            if apart is None
+            else compile_apart(files.text, files.files, *apart)
+        )
+    except ModelError as e:
+        raise ModelError(f"{source}: {e}") from None
+    if isinstance(made, str):
+        raise ModelError(_translated(made, files, source))
+    model, said = made
     if any("NaN" in message for message in said):
         raise ModelError(f"{_where_nan(files, source)}: a number is NaN; give a finite one")
     return model, [f"MuJoCo warns: {message.strip()}" for message in dict.fromkeys(said)]
-
-
-@contextmanager
-def _captured(mujoco: ModuleType) -> Iterator[list[str]]:
-    """Collect MuJoCo's warnings, which it would print and write to a file in the working folder."""
-    said: list[str] = []
-    with _ONE_AT_A_TIME:
-        before = mujoco.get_mju_user_warning()
-        mujoco.set_mju_user_warning(said.append)
-        try:
-            yield said
-        finally:
-            mujoco.set_mju_user_warning(before)
 
 
 def _translated(message: str, files: MjcfSource, source: str) -> str:

@@ -33,6 +33,7 @@ from .mujoco_state import FREE_ORDER, SPLIT, joint_names, names_of, switched_off
 __all__ = ["mechanism_from_model"]
 
 _FREE, _BALL, _SLIDE, _HINGE = range(4)  # mjtJoint
+_SAME, _SAME_AXES = 1, (1, 3)  # mjtSameFrame
 MAX_SIZE = 1e12  # of any number, in SI units
 _NUMBERS = (
     *("body_pos", "body_quat", "body_mass", "body_inertia", "body_ipos", "body_iquat"),
@@ -120,7 +121,7 @@ class _Reader:
     def _free(self, j: int, joint: Free) -> list[tuple[str, Joint, Transform, Transform]]:
         """A free joint, or, with armature or friction, the translation and the turn it is."""
         name, stay = self._joints[j], Transform()
-        if not np.any([joint.armature, joint.friction]):
+        if not (np.any(joint.armature) or np.any(joint.friction)):
             return [(name, joint, stay, stay)]
         parts = (Translation, slice(3, 6)), (Spherical, slice(0, 3))
         return [
@@ -174,8 +175,11 @@ class _Reader:
 
     def _inertia(self, b: int) -> Inertia:
         R = quaternion_matrix(self._model.body_iquat[b])
-        about = R @ np.diag(self._model.body_inertia[b]) @ R.T
         mass, com = float(self._model.body_mass[b]), self._model.body_ipos[b]
+        # what is nearly the body's own frame MuJoCo takes for it
+        same = self._model.body_sameframe[b]
+        R, com = np.eye(3) if same in _SAME_AXES else R, com * (same != _SAME)
+        about = R @ np.diag(self._model.body_inertia[b]) @ R.T
         return Inertia(mass, com, (about + about.T) / 2)
 
     def _add_sites(self, builder: MechanismBuilder) -> None:

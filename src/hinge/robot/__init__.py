@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError
-from ..load import load_mechanism
+from ..load import MAX_MEMORY, MAX_SECONDS, load_mechanism
 from .diagonalized import Diagonalized
 from .dynamics import Dynamics
 from .geometry import Geometry
@@ -35,13 +35,20 @@ def load(
     path_or_text: str | Path,
     floating_base: bool = False,
     package_dirs: Sequence[str | Path] = (),
+    isolate: bool = False,
+    max_memory: int = MAX_MEMORY,
+    max_seconds: float = MAX_SECONDS,
 ) -> Robot:
     """A robot from a URDF or MJCF file, or from the text of one.
 
     floating_base: let the root link move freely instead of welding it to the world.
-    package_dirs: where the packages of package:// mesh addresses are.
+    package_dirs: where the packages of package:// mesh addresses are, and folders besides its own
+    that an MJCF file may read.
+    isolate: compile an MJCF file that nobody vouches for in a process of its own.
+    max_memory, max_seconds: the bytes that an MJCF file may ask for, and the time of that process.
     """
-    return Robot(load_mechanism(path_or_text, floating_base, package_dirs))
+    limits = isolate, max_memory, max_seconds
+    return Robot(load_mechanism(path_or_text, floating_base, package_dirs, *limits))
 
 
 def check_robot(where: str, robot: Any) -> Robot:
