@@ -47,6 +47,19 @@ def test_a_process_that_dies():
         assert isinstance(made, str)  # a MuJoCo without the hole
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is bounded on Linux")
+def test_a_process_that_needs_too_much_memory():
+    vast = '<texture name="t" type="2d" width="20000" height="20000" builtin="flat"/>'
+    text = f"<mujoco><asset>{vast}</asset></mujoco>"
+    try:
+        made = compile_apart(text, {}, 1 << 20, 60.0)
+    except ModelError as e:
+        assert "MuJoCo's compiler" in str(e)
+    else:
+        assert isinstance(made, str)
+        assert "memory" in made or "alloc" in made
+
+
 def test_how_a_process_ends(tmp_path):
     def run(code: str, seconds: float = 60) -> str:
         return _run([sys.executable, "-c", code], str(tmp_path), seconds)

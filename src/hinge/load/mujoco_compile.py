@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -165,7 +165,8 @@ def _limit(memory: int, seconds: float) -> None:
         kind = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(kind)[1]
         most = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
-        resource.setrlimit(kind, (most, most))
+        with suppress(ValueError, OSError):
+            resource.setrlimit(kind, (most, most))
 
 
 def _packed(model: Any, said: list[str]) -> list[bytes]:
