@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge import Inertia, MechanismBuilder, Robot, Transform, algorithms
+from hinge import Inertia, MechanismBuilder, Robot, Transform, algorithms, zoo
+from hinge.operators import Operators
 from hinge.robot.report import concerns
 from hinge.specialize.canonical import canonical
 from mechanisms import EPS, ROBOTS, Generic, assert_close, everything, random_state
@@ -144,6 +145,8 @@ def calls(robot, q, qd, qdd, tau, f_ext):
     yield from robot.forward_dynamics_derivatives(q, qd, tau)
     yield from robot.hybrid_dynamics(q, qd, qdd, tau, active=np.arange(robot.nv) % 2 == 0)
     if not robot.mechanism.has_followers:
+        o = Operators(robot.mechanism, q)
+        yield from (o.mass @ qd, o.mass.inv @ tau)
         yield robot.total_rates(q, qd)
         yield robot.diagonal_coriolis(q, robot.total_rates(q, qd))
 
@@ -192,6 +195,32 @@ def test_millimetres_and_grams(name):
     expected = algorithms.forward_dynamics(here, q, qd, tau)
     got = algorithms.forward_dynamics(other, *there[:2], there[3])
     assert_close(got / u, expected, bound * np.linalg.cond(M))
+
+
+@each_units
+def test_inverse_kinematics_takes_the_same_steps(units):
+    mech, q0 = zoo.arm(7).mechanism, np.full(7, 0.3)
+    target = algorithms.frame_pose(mech, q0 + 0.4, mech.frame_names[-1])
+    there = target.copy()
+    there[:3, 3] *= units.length
+    # until no step is an improvement
+    ends = [
+        algorithms.inverse_kinematics(m, q0, m.frame_names[-1], X, tolerance=0.0, restarts=0)
+        for m, X in ((mech, target), (units.mechanism(mech), there))
+    ]
+    assert np.array_equal(ends[0].q, ends[1].q) and ends[0].iterations == ends[1].iterations
+    assert np.abs(ends[0].error).max() < 100 * EPS
+
+
+@pytest.mark.long
+@each_units
+def test_simulations_go_the_same_way(units):
+    robot = zoo.acrobot()
+    other = Robot(units.mechanism(robot.mechanism))
+    here = hinge.simulate(robot, [0.4, 0.3], duration=0.5, dt=2.0**-8)
+    there = hinge.simulate(other, [0.4, 0.3], duration=0.5 * units.time, dt=2.0**-8 * units.time)
+    assert_close(there.q, here.q, 1000 * EPS)
+    assert_close(there.qd * units.time, here.qd, 1000 * EPS)
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1e-21, 1e-12, 1.0, 1e12])

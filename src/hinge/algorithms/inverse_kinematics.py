@@ -9,7 +9,8 @@ The error of frame F against its target, in F's own axes, is
     Δq = −Jᵀ(J Jᵀ + μ² 1)⁻¹ e                                                                   (2)
 
 over the joints that no limit blocks, with μ raised until the error falls and lowered when it does.
-Where the steps end, the status says why.  This iterates on floats: it is not for traced scalars.
+Lengths count relative to those on the way to the frame, so that units do not matter.  Where the
+steps end, the status says why.  This iterates on floats: it is not for traced scalars.
 """
 
 from __future__ import annotations
@@ -65,15 +66,29 @@ class _Problem:
         self.mech, self.frame, self.target = mech, frame, target
         self.rows, self.tolerance = rows, tolerance
 
+    @cached_property
+    def units(self) -> np.ndarray:
+        """What counts as 1 in each row: a radian, and the lengths on the way to the frame."""
+        frame = self.mech.frame(self.frame)
+        way = [self.mech.bodies[j] for _, j in self.mech.climb(frame.body)]
+        lengths = [X.translation for b in way for X in (b.placement, b.offset)]
+        reach = sum(float(np.linalg.norm(p)) for p in (*lengths, frame.placement.translation))
+        return np.repeat([1.0, reach or 1.0], 3)[self.rows]
+
     def error(self, q: np.ndarray) -> np.ndarray:
-        """e of (1), the rows of the task."""
+        """e of (1), the rows of the task, in these units."""
         X = frame_pose(self.mech, q, self.frame)
         turn = quaternion_log(quaternion_from_matrix(self.target[:3, :3].T @ X[:3, :3]))
-        return np.concatenate([turn, X[:3, :3].T @ (X[:3, 3] - self.target[:3, 3])])[self.rows]
+        e = np.concatenate([turn, X[:3, :3].T @ (X[:3, 3] - self.target[:3, 3])])
+        return e[self.rows] / self.units
+
+    def reached(self, e: np.ndarray) -> bool:
+        """Whether an error is within the tolerance, in rad and m."""
+        return bool(np.linalg.norm(e * self.units) <= self.tolerance)
 
     def jacobian(self, q: np.ndarray) -> np.ndarray:
-        """J of (1), the rows of the task."""
-        return jacobian(self.mech, q, self.frame, "body")[self.rows]
+        """J of (1), the rows of the task, in these units."""
+        return jacobian(self.mech, q, self.frame, "body")[self.rows] / self.units[:, None]
 
     def gradient(self, q: np.ndarray) -> np.ndarray:
         """∇ ½|e|² of (1)."""
@@ -119,13 +134,13 @@ def inverse_kinematics(
     rng = np.random.default_rng(0) if rng is None else rng
     best = _descend(problem, problem.clipped(q0), max_iterations)
     iterations, used = best.iterations, 0
-    while used < restarts and best.size > tolerance:
+    while used < restarts and not best.reached:
         used += 1
         trial = _descend(problem, random_configuration(mech, rng), max_iterations)
         iterations += trial.iterations
         best = min(best, trial, key=lambda end: end.size)
     error = np.zeros(6)
-    error[problem.rows] = problem.error(best.q)
+    error[problem.rows] = problem.error(best.q) * problem.units
     return InverseKinematics(best.q, _status(problem, best), error, iterations, used)
 
 
@@ -134,6 +149,7 @@ class _End(NamedTuple):
     size: float
     iterations: int
     settled: bool
+    reached: bool = False
 
 
 def _descend(problem: _Problem, q: np.ndarray, max_iterations: int) -> _End:
@@ -146,8 +162,9 @@ def _descend(problem: _Problem, q: np.ndarray, max_iterations: int) -> _End:
         free = problem.free(q, gradient)
         J = J[:, free]
         slope = np.linalg.norm(gradient[free])
-        if size <= problem.tolerance or slope <= _FLAT * np.linalg.norm(J) * size:
-            return _End(q, size, iteration, True)
+        done = problem.reached(e)
+        if done or slope <= _FLAT * np.linalg.norm(J) * size:
+            return _End(q, size, iteration, True, done)
         while mu < 1e8:
             dq = np.zeros(problem.mech.nv)
             dq[free] = -J.T @ np.linalg.solve(J @ J.T + mu**2 * np.eye(len(e)), e)
@@ -159,11 +176,11 @@ def _descend(problem: _Problem, q: np.ndarray, max_iterations: int) -> _End:
             mu *= 4
         else:
             return _End(q, size, iteration, True)
-    return _End(q, float(np.linalg.norm(e)), max_iterations, False)
+    return _End(q, float(np.linalg.norm(e)), max_iterations, False, problem.reached(e))
 
 
 def _status(problem: _Problem, end: _End) -> Status:
-    if end.size <= problem.tolerance:
+    if end.reached:
         return "reached"
     if not end.settled:
         return "unfinished"
