@@ -19,7 +19,7 @@ import hinge
 from .peers import Contestant
 from .robots import ARGUMENTS, Case, States
 
-__all__ = ["Casadi", "Frax", "Mujoco", "installed"]
+__all__ = ["Casadi", "Frax", "Mujoco", "installed", "mujoco_model"]
 
 # compilers give up on straight-line code at some point; so do we, in seconds
 GCC_PATIENCE = 120.0
@@ -47,7 +47,7 @@ class Mujoco:
         from hinge.load.mjcf import MujocoState
 
         self.mujoco = mujoco
-        self.model = _mujoco_model(mujoco, case.mechanism)
+        self.model = mujoco_model(mujoco, case.mechanism)
         self.convert = MujocoState(self.model, case.mechanism)
 
     def batch(self, quantity: str, states: States, threads: int) -> Contestant | None:
@@ -106,7 +106,7 @@ _MUJOCO = {
 }
 
 
-def _mujoco_model(mujoco: Any, mechanism: hinge.Mechanism) -> Any:
+def mujoco_model(mujoco: Any, mechanism: hinge.Mechanism) -> Any:
     """The mechanism as an MjModel that has nothing but bodies and joints."""
     spec, bodies = mujoco.MjSpec(), [None] * len(mechanism.bodies)
     bodies[0] = spec.worldbody

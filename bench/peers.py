@@ -19,10 +19,10 @@ import hinge
 
 from .robots import ARGUMENTS, Case, States
 
-__all__ = ["Contestant", "Hinge", "Peer", "Pinocchio", "cores", "free_memory"]
+__all__ = ["SWAP", "Contestant", "Hinge", "Peer", "Pinocchio", "cores", "free_memory"]
 
 # (angular; linear) to (linear; angular) and back
-_SWAP = np.r_[3:6, 0:3]
+SWAP = np.r_[3:6, 0:3]
 # bytes per nv³ of a Data of Pinocchio
 _PIN_DATA = 33
 # results of a loop that keeps none are compared on so many states
@@ -188,7 +188,7 @@ class Pinocchio:
         for name, joint in self._joints():
             at = self.case.mechanism.v_slice(name)
             own = np.arange(at.start, at.stop)
-            there[joint.idx_v : joint.idx_v + joint.nv] = own[_SWAP] if joint.nv == 6 else own
+            there[joint.idx_v : joint.idx_v + joint.nv] = own[SWAP] if joint.nv == 6 else own
         return there
 
     @cached_property
