@@ -42,8 +42,6 @@ _REMARKS = """## What is seen
   In Pinocchio the inverse mass matrix, derivatives and Jacobians are summed in world axes about the
   origin, and lose the digits of the distance once or twice; MuJoCo's positions are those in the
   world less that of the robot's centre of mass, and have lost them once.
-- Momentum about the centre of mass is made of poses in the world, and loses the digits of the
-  distance in hinge too.
 - Units do not matter: powers of 2 as units give the same bits."""
 
 
@@ -79,13 +77,11 @@ def _cell(values: Sequence[float] | None) -> str:
 
 
 def _number(x: float) -> str:
-    return (
-        f"{x:.1f}"
-        if x < 10
-        else f"{x:.0f}"
-        if x < 1e5
-        else f"{x:.0e}".replace("+0", "").replace("+", "")
-    )
+    """Two digits, or all before the point."""
+    if x < 1e5:
+        return f"{x:.1f}" if x < 10 else f"{x:.0f}"
+    digit, power = f"{x:.0e}".split("e")
+    return f"{digit}e{int(power)}"
 
 
 def draw(chains: Mapping[int, Found], path: Path) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..algebra.rotation import skew
 from ..algebra.small import is_zero
+from ..algebra.spatial import ForceTransfer
 from ..errors import ArgumentError, ModelError
 from ..model.mechanism import Mechanism
 from ..model.protocol import Tree
@@ -39,10 +40,7 @@ def total_mass(mech: Mechanism) -> Any:
 @algorithm()
 def center_of_mass(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """The centre of mass of all moving bodies, (3,) in the world.  O(N)."""
-    mass = total_mass(mech)
-    if is_zero(mass):
-        raise ModelError(f"{mech.name!r} has no mass and so no centre of mass; give a body mass")
-    return _first_moment(mech, q) / mass
+    return _first_moment(mech, mech.phi(q)) / _some_mass(mech)
 
 
 @algorithm()
@@ -57,11 +55,13 @@ def momentum(
         raise ArgumentError(f"about is {about!r}; choose 'com' or 'world'")
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
     _, h = _moving(mech, H, phi, qd_)
+    if about == "com":
+        phi = _from_the_first(mech, phi)
     for p, k in mech.inward():
         h[p] = h[p] + phi[k] @ h[k]  # (2)
     if about == "world":
         return h[0]
-    shift = skew(center_of_mass(mech, q)) @ h[0][3:]
+    shift = skew(_first_moment(mech, phi) / _some_mass(mech)) @ h[0][3:]
     return h[0] - np.concatenate([shift, np.zeros(3)])
 
 
@@ -91,7 +91,7 @@ def kinetic_energy(mech: Tree, q: np.ndarray, qd: np.ndarray) -> Any:
 @algorithm()
 def potential_energy(mech: Mechanism, q: np.ndarray) -> Any:
     """−Σ m g·c, zero with every centre of mass at the world's origin: a scalar, in J.  O(N)."""
-    return -(np.array(mech.gravity) @ _first_moment(mech, q))
+    return -(np.array(mech.gravity) @ _first_moment(mech, mech.phi(q)))
 
 
 def _moving(mech: Tree, H: Any, phi: Any, qd: Any) -> tuple[list[Any], list[Any]]:
@@ -103,9 +103,24 @@ def _moving(mech: Tree, H: Any, phi: Any, qd: Any) -> tuple[list[Any], list[Any]
     return V, h
 
 
-def _first_moment(mech: Mechanism, q: np.ndarray) -> np.ndarray:
-    """Σ m c in the world: (3,)."""
-    phi = mech.phi(q)
+def _some_mass(mech: Mechanism) -> Any:
+    """That of all moving bodies, if it is not zero."""
+    mass = total_mass(mech)
+    if is_zero(mass):
+        raise ModelError(f"{mech.name!r} has no mass and so no centre of mass; give a body mass")
+    return mass
+
+
+def _from_the_first(mech: Mechanism, phi: list[Any]) -> list[Any]:
+    """φ with the ground's origin where the first body is: near, wherever the mechanism is."""
+    out, roots = list(phi), [k for p, k in mech.outward() if p == 0]
+    for k in roots:
+        out[k] = ForceTransfer(phi[k].R, phi[k].p - phi[roots[0]].p)
+    return out
+
+
+def _first_moment(mech: Mechanism, phi: list[Any]) -> np.ndarray:
+    """Σ m c in the axes of the ground, from its origin: (3,)."""
     mass, mc = [M.mass for M in mech.M], [M.h for M in mech.M]
     for p, k in mech.inward():
         mass[p] = mass[p] + mass[k]
