@@ -213,12 +213,15 @@ def test_inverse_kinematics_takes_the_same_steps(units):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("method", ["rk4", "implicit_midpoint", "variational"])
 @each_units
-def test_simulations_go_the_same_way(units):
+def test_simulations_go_the_same_way(units, method):
     robot = zoo.acrobot()
     other = Robot(units.mechanism(robot.mechanism))
-    here = hinge.simulate(robot, [0.4, 0.3], duration=0.5, dt=2.0**-8)
-    there = hinge.simulate(other, [0.4, 0.3], duration=0.5 * units.time, dt=2.0**-8 * units.time)
+    here, there = (
+        hinge.simulate(r, [0.4, 0.3], duration=0.5 * t, dt=2.0**-8 * t, method=method)
+        for r, t in ((robot, 1.0), (other, units.time))
+    )
     assert_close(there.q, here.q, 1000 * EPS)
     assert_close(there.qd * units.time, here.qd, 1000 * EPS)
 

@@ -48,6 +48,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ..graph.functions import where
+
 __all__ = ["METHODS", "Integrator", "System"]
 
 
@@ -158,7 +160,8 @@ def _midpoint(
 def _turned(a: Any, n: Any, f: Any, b: Any) -> Any:
     """s of (5): (1 − a A) s = b."""
     nn, nf, ff = _dot(n, n), _dot(n, f), _dot(f, f)
-    a = a / (nn + _AT_REST)
+    # at rest there is nothing to turn
+    a = a / where(nn, nn, 1.0)
     nb, fb = _dot(n, b), _dot(f, b)
     det = 1 + a * a * (nn * ff - nf * nf)
     x = ((1 + a * nf) * nb - a * nn * fb) / det
@@ -198,8 +201,6 @@ def _joint_midpoint(
     return system.move(q, end * h, v), qd + end * h * a, (v,)  # (8)
 
 
-# what keeps n / nᵀn finite for a robot that does not move: twice the energy, in J
-_AT_REST = 1e-30
 # where a step turns the joints of an arm by 0.1 rad, so many leave 1e-12 of the rates to solve
 _ITERATIONS = ((1.0, 0.0), *((0.0, 0.0),) * 6, (0.0, 1.0))
 
