@@ -98,7 +98,7 @@ class Pinocchio:
             inertia = pin.Inertia(own.mass, np.array(own.com), np.array(own.about_com))
             self.model.appendBodyToJoint(k, inertia, pin.SE3.Identity())
 
-    def _joint(self, joint: hinge.Joint) -> Any:
+    def _joint(self, joint: Any) -> Any:
         if isinstance(joint, hinge.Free):
             return self.pin.JointModelFreeFlyer()
         axis = tuple(np.abs(joint.axis))
