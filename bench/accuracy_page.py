@@ -37,7 +37,8 @@ Pinocchio's workspace for 1000 joints would take 33 GB."""
 
 _REMARKS = """## What is seen
 
-- Compiled code is as exact as plain code or better: canonical frames leave less to round.
+- Compiled code is as exact as plain code, now a little more, now a little less: canonical frames
+  leave less to round, but put heavy bodies' masses to light ones.
 - Bodies are referred to their own frames, so that distance from the origin costs no digits.
   In Pinocchio the inverse mass matrix, derivatives and Jacobians are summed in world axes about the
   origin, and lose the digits of the distance once or twice; MuJoCo's positions are those in the
