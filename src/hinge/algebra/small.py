@@ -22,6 +22,7 @@ __all__ = [
     "inverse_spd",
     "is_zero",
     "mirror_lower",
+    "one_below_zero",
     "scaled_identity",
     "sign",
     "sin",
@@ -31,6 +32,8 @@ __all__ = [
 ]
 
 _NUMBERS = (float, complex, int, np.number)
+# a pivot of so many roundings of its entry means nothing
+_LOST = 8
 
 
 def _elementary(name: str, x: Any) -> Any:
@@ -87,6 +90,11 @@ def sign(x: Any) -> Any:
     return x.sign()
 
 
+def one_below_zero(x: Any) -> Any:
+    """1 where a number, by its real part, is 0 or less, else NaN."""
+    return math.nan if isinstance(x, _NUMBERS) and np.real(x) > 0 else sqrt(sign(-x))
+
+
 def is_zero(x: Any) -> bool:
     """Whether a scalar is known to be 0: of a traced scalar or a symbol it is not known."""
     return isinstance(x, Number) and x == 0
@@ -117,6 +125,17 @@ def mirror_lower(A: np.ndarray) -> np.ndarray:
     return np.array([[A[max(i, j), min(i, j)] for j in range(n)] for i in range(n)]).reshape(n, n)
 
 
+def _pivot(left: Any, whole: Any) -> Any:
+    """What elimination has left of a diagonal entry; NaN where it is known to be no more than 0.
+
+    Of rounding numbers that is what is not more than the rounding of the whole entry.
+    """
+    if isinstance(left, _NUMBERS) and isinstance(whole, _NUMBERS):
+        rounding = np.finfo(np.result_type(np.asarray(whole).dtype, np.float32)).eps
+        return left if np.real(left) > _LOST * rounding * np.real(whole) else math.nan
+    return math.nan if is_zero(left) else left
+
+
 def _ldl(A: np.ndarray) -> tuple[list[list[Any]], list[Any]]:
     """A = L diag(d) Lᵀ with unit lower triangular L, and 1/d.  Only the lower triangle is read."""
     n = len(A)
@@ -124,7 +143,7 @@ def _ldl(A: np.ndarray) -> tuple[list[list[Any]], list[Any]]:
     d: list[Any] = []
     for j in range(n):
         scaled = [L[j][k] * d[k] for k in range(j)]
-        d.append(A[j, j] - sum(L[j][k] * scaled[k] for k in range(j)))
+        d.append(_pivot(A[j, j] - sum(L[j][k] * scaled[k] for k in range(j)), A[j, j]))
         for i in range(j + 1, n):
             L[i][j] = (A[i, j] - sum(L[i][k] * scaled[k] for k in range(j))) / d[j]
     return L, [1 / x for x in d]
@@ -166,7 +185,8 @@ def upper_root(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     L: list[list[Any]] = [[0.0] * n for _ in range(n)]
     inverse: list[list[Any]] = [[0.0] * n for _ in range(n)]
     for j in reversed(range(n)):
-        L[j][j] = sqrt(A[j, j] - sum(L[j][k] * L[j][k] for k in range(j + 1, n)))
+        left = A[j, j] - sum(L[j][k] * L[j][k] for k in range(j + 1, n))
+        L[j][j] = sqrt(_pivot(left, A[j, j]))
         inverse[j][j] = 1 / L[j][j]
         for i in range(j):
             rest = A[i, j] - sum(L[i][k] * L[j][k] for k in range(j + 1, n))

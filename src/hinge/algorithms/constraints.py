@@ -9,12 +9,17 @@ A constraint holds frame l on frame r along some axes of r.  In the axes of r, d
     M q̈ − Kᵀ λ = τ − bias                              λ: the force on l, its opposite on r     (4)
 
 so that A λ = k − K M⁻¹(τ − bias) with A = K M⁻¹ Kᵀ.  Redundant constraints make A singular, yet the
-system consistent: it is solved by proximal steps λ ← λ + (A + μ)⁻¹(rhs − A λ), which converge to a
-solution whatever the rank, and need no decision about it.
+system consistent.  In units in which A has a unit diagonal, whatever the masses, it is solved by
+proximal steps λ ← λ + (A + μ)⁻¹ r, r = rhs − A λ, which converge whatever the rank, and need no
+decision about it.  A row of K that no joint moves is nothing but rounding, and is left out.
+
+What contradicts the rest stays in r and adds as much in every step, to be taken away at the end:
+then λ is the least one of those that come nearest; how near, K q̈ − k tells                     (5)
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -22,8 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algebra.rotation import axial, skew
-from ..algebra.small import solve_spd
-from ..errors import ArgumentError
+from ..algebra.small import one_below_zero, sign, solve_spd, sqrt
+from ..errors import ArgumentError, SingularError
 from ..model.mechanism import Mechanism
 from .declare import algorithm
 from .inverse_dynamics import bias_forces
@@ -40,9 +45,14 @@ __all__ = [
     "constraint_jacobian",
 ]
 
-# the proximal steps: μ relative to the mean of diag(A), and how many; an eigenvalue σ of A is
+# the proximal steps: μ beside the unit diagonal, and how many; an eigenvalue σ of the scaled A is
 # resolved to (μ/(μ + σ))^steps
-_PROXIMAL, _STEPS = 1e-7, 5
+_PROXIMAL, _STEPS = 1e-8, 6
+# a row of K is rounding where it is less than this of the terms that it is made of
+_ROUNDING = 1e-13
+# what K q̈ may miss of k, beside the terms of both
+_CONFLICT = 1e-4
+_AXES = ("ωx", "ωy", "ωz", "vx", "vy", "vz")
 
 
 @dataclass(frozen=True)
@@ -168,19 +178,85 @@ def constrained_forward_dynamics(
     k = constraint_bias(mech, q, qd, constraints)
     free = solve_spd(M, np.asarray(tau) - bias_forces(mech, q, qd, f_ext))
     response = solve_spd(M, K.T)
-    lam = _proximal_solve(K @ response, k - K @ free)
-    return ConstrainedMotion(free + response @ lam, lam)
+    A = K @ response
+    units = _units(K, A, M, _reach(mech, q, constraints))
+    lam = units * _proximal_solve(units[:, None] * A * units, units * (k - K @ free))
+    qdd = free + response @ lam
+    missed = _missed(mech, q, qd, constraints, K, k, qdd)
+    _refuse_conflict(mech, constraints, missed)
+    met = math.prod(map(one_below_zero, missed))
+    return ConstrainedMotion(met * qdd, met * lam)
+
+
+def _units(K: np.ndarray, A: np.ndarray, M: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    """1/√A(i,i); 0 for a row of K that is nothing but rounding of the terms it is made of."""
+    weights = 1 / np.diagonal(M)
+    excess = (K * K - (_ROUNDING * reach) ** 2) @ weights
+    is_row = [0.5 * (1 - sign(-x)) for x in excess]
+    pairs = zip(np.diagonal(A), is_row, strict=True)
+    return np.array([one / sqrt(one * x + (1 - one)) for x, one in pairs])
+
+
+def _reach(mech: Mechanism, q: np.ndarray, constraints: Sequence[LoopConstraint]) -> np.ndarray:
+    """The size of what cancels in K of (1): (rows, nv)."""
+    rows = [np.zeros((0, mech.nv))]
+    for c in constraints:
+        _, d = _relative_pose(mech, q, c)
+        J = abs(jacobian(mech, q, c.left)) + abs(jacobian(mech, q, c.right))
+        turn = J[:3].sum(axis=0)
+        slide = J[3:].sum(axis=0) + abs(d).sum() * turn
+        rows.append(np.array([turn if axis < 3 else slide for axis in c.axes]))
+    return np.concatenate(rows)
 
 
 def _proximal_solve(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A solution of A x = b for a positive semidefinite A of any rank, b in its range."""
+    """The least x of those that bring A x nearest to b, for a positive semidefinite A (5)."""
     n = len(b)
-    mean = sum(A[i, i] for i in range(n)) / max(n, 1)
-    shifted = A + np.diag([_PROXIMAL * mean] * n)
+    shifted = A + np.diag([_PROXIMAL] * n)
     x = np.zeros(n)
     for _ in range(_STEPS):
         x = x + solve_spd(shifted, b - A @ x)
-    return x
+    return x - _STEPS * solve_spd(shifted, b - A @ x)
+
+
+def _missed(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    constraints: Sequence[LoopConstraint],
+    K: np.ndarray,
+    k: np.ndarray,
+    qdd: np.ndarray,
+) -> np.ndarray:
+    """By how much K q̈ − k (rows,) is more than it may be, beside the terms that it is made of."""
+    terms = np.array([x for c in constraints for x in _terms(mech, q, qd, c)[list(c.axes)]])
+    return abs(K @ qdd - k) - _CONFLICT * (abs(k) + abs(K) @ abs(qdd) + terms)
+
+
+def _terms(mech: Mechanism, q: np.ndarray, qd: np.ndarray, c: LoopConstraint) -> np.ndarray:
+    """The size of what cancels in k of (2), (3), turning and sliding: (6,)."""
+    turns, slides = c.stiffness, 0.0
+    for frame in (c.left, c.right):
+        a = abs(velocity_product_acceleration(mech, q, qd, frame))
+        V = abs(frame_velocity(mech, q, qd, frame))
+        p = abs(frame_pose(mech, q, frame)[:3, 3])
+        turns = turns + a[:3].sum() + c.damping * V[:3].sum()
+        slides = slides + a[3:].sum() + c.damping * V[3:].sum() + c.stiffness * p.sum()
+    return np.array([turns] * 3 + [slides] * 3)
+
+
+def _refuse_conflict(
+    mech: Mechanism, constraints: Sequence[LoopConstraint], missed: np.ndarray
+) -> None:
+    """Raise if numbers say that the constraints contradict each other, or the joints."""
+    if missed.dtype.kind != "f" or not (missed > 0).any():
+        return
+    c, axis = [(c, axis) for c in constraints for axis in c.axes][int(np.argmax(missed))]
+    raise SingularError(
+        f"constrained_forward_dynamics of {mech.name!r}: no motion keeps {c.left!r} on {c.right!r} "
+        f"along axis {axis} ({_AXES[axis]}) and all other constraints: they contradict each other, "
+        f"or no joint moves it; close the loops first (constraint_error), or hold fewer axes"
+    )
 
 
 def _relative_pose(

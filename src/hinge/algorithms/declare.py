@@ -18,7 +18,11 @@ from typing import (
     overload,
 )
 
+import numpy as np
+
+from ..errors import SingularError
 from ..model.mechanism import Mechanism, did_you_mean
+from .singular import loose_joint, why_singular
 
 __all__ = ["ALGORITHMS", "Algorithm", "Bound", "algorithm", "bound", "with_followers"]
 
@@ -67,7 +71,7 @@ def algorithm(
     """Declare a function as an algorithm; the words are those of `Algorithm`."""
 
     def declare(function: F) -> F:
-        public = _for_any_mechanism(function) if independent_joints else function
+        public = _answering(_for_any_mechanism(function) if independent_joints else function)
         properties = joint_level, loops, independent_joints
         declared = Algorithm(function.__name__, public, *properties)
         ALGORITHMS.update(dict.fromkeys((function.__name__, *aliases), declared))
@@ -99,8 +103,36 @@ def _for_any_mechanism(sweep: F) -> F:
     return cast(F, call)
 
 
-P = ParamSpec("P")
-R = TypeVar("R")
+def _answering(function: F) -> F:
+    """The function; on numbers it raises where a joint that moves no inertia leaves no answer."""
+
+    @wraps(function)
+    def call(mech: Any, *arguments: Any, **keywords: Any) -> Any:
+        result = function(mech, *arguments, **keywords)
+        if isinstance(mech, Mechanism) and not _finite(result):
+            _refuse_loose_joints(function, mech, arguments, keywords)
+        return result
+
+    return cast(F, call)
+
+
+def _refuse_loose_joints(
+    function: FunctionType, mech: Mechanism, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> None:
+    given = inspect.signature(function).bind(mech, *arguments, **keywords).arguments
+    if "q" not in given or not all(_finite(x) for x in given.values()):
+        return
+    held = mech.driven(given["active"]) if "active" in given else None
+    M = ALGORITHMS["mass_matrix"].function(mech, np.asarray(given["q"]))
+    if joint := loose_joint(mech, M, held):
+        raise SingularError(why_singular(f"{function.__name__} of {mech.name!r}", joint))
+
+
+def _finite(x: Any) -> bool:
+    """Whether no number in it is NaN or infinite; of traced scalars and symbols none is known."""
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind not in "fc" or bool(np.isfinite(x).all())
+    return not isinstance(x, tuple) or all(map(_finite, x))
 
 
 class bound(Generic[P, R]):  # noqa: N801 (reads as a decorator)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..algorithms.constraints import LoopConstraint, as_constraints
+from ..algorithms.singular import loose_joint, why_singular
 from ..errors import ArgumentError, SingularError, TraceError
 from ..graph.program import Program
 from ..graph.scalar import Node
@@ -261,7 +262,7 @@ class _Run:
             x[0] = given[name]
         self._fill(kernel, [x[1:] for x in results], arrays)
         self._refuse_forces_that_are_not_finite(*results)
-        self._refuse_what_is_not_finite(results[1])
+        self._refuse_what_is_not_finite(*results)
         return results[0], results[1]
 
     def _fill(
@@ -291,14 +292,16 @@ class _Run:
                         f"numbers"
                     )
 
-    def _refuse_what_is_not_finite(self, qd: np.ndarray) -> None:
+    def _refuse_what_is_not_finite(self, q: np.ndarray, qd: np.ndarray) -> None:
         """In a single run; in a batch, such a sample is NaN from there on."""
         if self.lead == () and not np.isfinite(qd).all():
             row = int(np.argmax(~np.isfinite(qd).all(axis=-1)))
+            M = self.robot.mass_matrix(q[row - 1])
+            if joint := loose_joint(self.robot.mechanism, M):
+                raise SingularError(why_singular(f"{self.where}, t = {self.times[row]:g}", joint))
             raise SingularError(
                 f"{self.where}: the motion is not finite at t = {self.times[row]:g}: the step dt = "
-                f"{self.dt:g} is too long for it, or a joint moves no inertia at all; take shorter "
-                f"steps, or give the joint armature"
+                f"{self.dt:g} is too long for it; take shorter steps"
             )
 
     # step by step

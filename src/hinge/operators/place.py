@@ -15,7 +15,8 @@ import numpy as np
 
 from ..algorithms.mass_matrix import mass_matrix, mass_matrix_inverse
 from ..algorithms.operational_space import reach
-from ..errors import ArgumentError
+from ..algorithms.singular import loose_joint, why_singular
+from ..errors import ArgumentError, SingularError
 from ..model.mechanism import Mechanism
 from .leaves import Data, Leaf, Local, Pick
 from .opening import Opening
@@ -110,10 +111,18 @@ class Place:
             return self.apply(A, x)
         x = A.into.check(str(A), x)
         if x.ndim == 1 or self._kernel_of(A, x):
-            return _turned(self.apply(A, _turned(x)))
+            return self._finite(A, _turned(self.apply(A, _turned(x))))
         columns = np.moveaxis(x, -2, 0)
         y = evaluate(A, self, columns.reshape(len(columns), math.prod(columns.shape[1:])))
-        return np.moveaxis(y.reshape(A.out.dim, *columns.shape[1:]), 0, -2)
+        return self._finite(A, np.moveaxis(y.reshape(A.out.dim, *columns.shape[1:]), 0, -2))
+
+    def _finite(self, A: Operator, y: np.ndarray) -> np.ndarray:
+        """Results at one configuration; raise if a joint that moves no inertia spoils them."""
+        if y.dtype.kind in "fc" and not np.isfinite(y).all():
+            mech = self.mechanism
+            if joint := loose_joint(mech, mass_matrix(mech, self.q)):
+                raise SingularError(why_singular(f"{A} of {mech.name!r}", joint))
+        return y
 
     def apply(self, A: Operator, x: Any) -> np.ndarray:
         """A x for vectors (…, n), whose leading shape broadcasts with that of q."""
@@ -136,7 +145,7 @@ class Place:
             A.memo["route"] = self._route(A)
         if algorithm := A.memo["route"]:
             nv = self.mechanism.nv
-            return self.worked_out(algorithm.__name__, algorithm, [], (nv, nv), nv)
+            return self.worked_out(algorithm.__name__[1:], algorithm, [], (nv, nv), nv)
         if A.into.dim > A.out.dim:
             return np.swapaxes(self._matrix(A.T), -1, -2)
         return self._matrix(A)

@@ -37,9 +37,10 @@ __all__ = ["Answer", "answer_of", "as_results", "by_columns", "known_key", "robo
 
 
 class Answer(Protocol):
-    """Results for arrays that are not checked yet."""
+    """Results for arrays that are not checked yet; static: the other arguments."""
 
     arrays: tuple[str, ...]
+    static: Mapping[str, Any]
 
     def __call__(self, where: str, given: Sequence[Argument], out: Any) -> Any:
         """The results, checked, in new arrays or in those of out."""
@@ -62,16 +63,24 @@ def answer_of(
         return ByColumns(robot, many, arrays, static, form)
     kernel = robot.kernel(name, *arrays, **static)
     if one.plan == "parts":
-        return ByParts(robot, ByKernel(kernel, arrays, form, least=2), static)
-    return ByKernel(kernel, arrays, form)
+        return ByParts(robot, ByKernel(kernel, arrays, static, form, least=2))
+    return ByKernel(kernel, arrays, static, form)
 
 
 @final
 class ByKernel:
     """One kernel; least: how many samples go straight to its machine code."""
 
-    def __init__(self, kernel: Kernel, arrays: tuple[str, ...], form: type, least: int = 0) -> None:
-        self.kernel, self.arrays, self.form, self.least = kernel, arrays, form, least
+    def __init__(
+        self,
+        kernel: Kernel,
+        arrays: tuple[str, ...],
+        static: Mapping[str, Any],
+        form: type,
+        least: int = 0,
+    ) -> None:
+        self.kernel, self.arrays, self.static = kernel, arrays, static
+        self.form, self.least = form, least
 
     def __call__(self, where: str, given: Sequence[Argument], out: Any) -> Any:
         result = self.kernel.evaluate(where, given, out)
@@ -110,9 +119,9 @@ class ByColumns:
 class ByParts:
     """∂q̈ of a large robot: one sample from three kernels and two products, more from one kernel."""
 
-    def __init__(self, robot: Front, kernel: ByKernel, static: dict[str, Any]) -> None:
-        self.robot, self.kernel, self.static = robot, kernel, static
-        self.arrays = kernel.arrays
+    def __init__(self, robot: Front, kernel: ByKernel) -> None:
+        self.robot, self.kernel = robot, kernel
+        self.arrays, self.static = kernel.arrays, kernel.static
 
     def __call__(self, where: str, given: Sequence[Argument], out: Any) -> Any:
         try:
@@ -148,7 +157,7 @@ def _second_order(
     robot: Front, name: str, arrays: tuple[str, ...], static: dict[str, Any]
 ) -> Answer:
     kernel = second_order_kernel(robot.mechanism, name, arrays, static, robot.dtype, robot._backend)
-    return ByKernel(kernel, arrays, FORMS[name])
+    return ByKernel(kernel, arrays, static, FORMS[name])
 
 
 def by_columns(
@@ -170,6 +179,7 @@ def by_columns(
         along = dict(zip(piece.along, moved, strict=True))
         moved = [robot._ask(piece.algorithm, static, **{**at, **along})]
     columns = moved[0].reshape(*moved[0].shape[:-2], many, nv, nv)
+    columns[~np.isfinite(columns).all(axis=(-3, -2, -1))] = np.nan
     parts = list(np.swapaxes(np.moveaxis(columns, -3, 0), -1, -2))
     return as_results(robot, where, [*parts[:-1], _symmetric(parts[-1])], out)
 

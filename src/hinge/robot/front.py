@@ -14,10 +14,11 @@ from .. import algorithms
 from ..algebra.rotation import safe_to_square
 from ..algorithms import Algorithms
 from ..algorithms.declare import ALGORITHMS
-from ..errors import ArgumentError, ImmutableError
+from ..algorithms.singular import loose_joint, why_singular
+from ..errors import ArgumentError, ImmutableError, SingularError
 from ..functions.compile import compile_for
 from ..model.mechanism import Mechanism, did_you_mean
-from ..model.parameters import PARAMETERS
+from ..model.parameters import PARAMETERS, with_parameters
 from ..runtime.arguments import Argument
 from ..runtime.backend import Backend
 from ..runtime.check import check_choice
@@ -302,7 +303,37 @@ class Front:
         out = arrays.pop("out", None)
         given = {n: x for n, x in {**arrays, **self._numbers}.items() if x is not None}
         answer = self._answer(name, tuple(given), dict(static), tuple)
-        return answer(f"{name} of {self.name!r}", self._arguments(given), out)
+        return self._answered(answer, f"{name} of {self.name!r}", given, out)
+
+    def _answered(self, answer: Answer, where: str, given: Mapping[str, Any], out: Any) -> Any:
+        """What answers, called with arrays in its order; where nothing does, why."""
+        try:
+            return answer(where, self._arguments(given), out)
+        except SingularError:
+            raise SingularError(self._why_singular(where, {**given, **answer.static})) from None
+
+    def _why_singular(self, where: str, given: Mapping[str, Any]) -> str:
+        """Why one sample has no answer; given: the arguments of the call."""
+        if "q" not in given:
+            return why_singular(where, "")
+        numbers = {n: given[n] for n in PARAMETERS if n in given}
+        M = self._ask("mass_matrix", {}, q=given["q"], **numbers)
+        held = self.mechanism.driven(given["active"]) if "active" in given else None
+        joint = loose_joint(self.mechanism, M, held)
+        if not joint and "constraints" in given:
+            return self._why_held(where, given, numbers)
+        return why_singular(where, joint)
+
+    def _why_held(self, where: str, given: Mapping[str, Any], numbers: Mapping[str, Any]) -> str:
+        """Why constraints hold no motion: the plain algorithm says it."""
+        mech = with_parameters(self.mechanism, **{n: np.asarray(x) for n, x in numbers.items()})
+        rest = {n: x for n, x in given.items() if n not in numbers}
+        state = {n: x if n == "constraints" else np.asarray(x, float) for n, x in rest.items()}
+        try:
+            algorithms.constrained_forward_dynamics(mech, **state)
+        except SingularError as conflict:
+            return str(conflict)
+        return why_singular(where, "")
 
     def _answer(
         self, name: str, arrays: tuple[str, ...], static: dict[str, Any], form: type

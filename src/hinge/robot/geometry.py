@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, SingularError
 from ..runtime.arguments import broadcast, refuse_infinite
 from ..runtime.check import check_number
 from .front import Front
@@ -70,10 +70,19 @@ class Geometry(Front):
         samples = broadcast(where, [self._argument("q", q)])["q"]
         lead = samples.shape[:-1]
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            found = [getattr(self.alg, name)(samples[i]) for i in np.ndindex(lead)]
+            found = [self._sample(name, samples[i], alone=lead == ()) for i in np.ndindex(lead)]
         result = np.array(found, self.dtype).reshape(lead + (self.nv,) * 4)
         refuse_infinite(where, lead, [result])
         return result
+
+    def _sample(self, name: str, q: np.ndarray, alone: bool) -> np.ndarray:
+        """The generic algorithm at one sample; NaN where there is no answer, unless it is alone."""
+        try:
+            return getattr(self.alg, name)(q)
+        except SingularError:
+            if alone:
+                raise
+            return np.full((self.nv,) * 4, np.nan)
 
     def is_flat(
         self,

@@ -106,7 +106,7 @@ class Method:
         if isinstance(door := robot._doors.get(self), Door):
             named = {} if out is None else {"out": out}
             return self._learned(robot, door, values, answer)(*given.values(), **named)
-        result = answer(where, robot._arguments(given), out)
+        result = robot._answered(answer, where, given, out)
         if self in robot._doors:
             self._learned(robot, self._opened(robot, parameters), values, answer)
         elif not robot._numbers and fast_calls_work():
@@ -140,7 +140,7 @@ class Method:
         given = dict(zip(answer.arrays, arrays, strict=True))
         missing = [n for n, x in given.items() if x is None]
         _require_none(where, missing, (p.name for p in self.of(robot)))
-        return answer(where, robot._arguments(given), out)
+        return robot._answered(answer, where, given, out)
 
 
 def _is_default(parameter: Parameter, value: Any) -> bool:

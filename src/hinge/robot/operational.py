@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ..errors import SingularError
 from ..model.mechanism import Mechanism
 from ..model.parameters import parameters
-from ..runtime.arguments import broadcast
+from ..runtime.arguments import broadcast, named
 from ..runtime.kernel import Kernel
 from .answers import known_key
 from .front import Front
@@ -80,7 +80,18 @@ class Operational(Front):
 
         make = partial(trace, function, list(shapes.values()), title)
         own = known_key(self.mechanism, "operators", repr(split), key, repr(shapes))
-        return Kernel(make, title, list(shapes), self.dtype, self._backend, own).call
+        kernel = Kernel(make, title, list(shapes), self.dtype, self._backend, own, strict=True)
+        where = f"{title} of {self.name!r}"
+        passive = {} if split is None else {"active": split}
+
+        def checked(*arrays: Any) -> Any:
+            given = dict(zip(shapes, arrays, strict=True))
+            try:
+                return kernel.evaluate(where, named(where, arrays, shapes))
+            except SingularError:
+                raise SingularError(self._why_singular(where, {**given, **passive})) from None
+
+        return kernel.fast(checked)
 
     def operational_space_inertia(
         self,

@@ -117,9 +117,7 @@ def refuse_infinite(where: str, lead: tuple[int, ...], results: Sequence[np.ndar
     """Raise if results without a leading shape are not finite."""
     if lead == () and not all(np.isfinite(result).all() for result in results):
         raise SingularError(
-            f"{where}: the result is not finite: a joint here moves no inertia at all (a massless "
-            f"tip, a zero inertia about the axis) or a number overflows; give the bodies beyond it "
-            f"mass, or the joint armature"
+            f"{where}: the result is not finite: there is no answer here, or a number overflows"
         )
 
 
