@@ -20,6 +20,7 @@ __all__ = [
     "cos",
     "half_upper",
     "inverse_spd",
+    "is_masked",
     "is_zero",
     "mirror_lower",
     "one_below_zero",
@@ -98,6 +99,12 @@ def one_below_zero(x: Any) -> Any:
 def is_zero(x: Any) -> bool:
     """Whether a scalar is known to be 0: of a traced scalar or a symbol it is not known."""
     return isinstance(x, Number) and x == 0
+
+
+def is_masked(x: Any) -> bool:
+    """Whether entries of an array, or of arrays in a list, are masked, and so no numbers."""
+    parts = x if isinstance(x, (list, tuple)) else (x,)
+    return any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts)
 
 
 def clip(x: Any, low: float, high: float) -> Any:

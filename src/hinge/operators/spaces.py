@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..algebra.small import is_masked
 from ..errors import ArgumentError
 
 __all__ = ["ANY", "Space", "common_lead", "direct_sum"]
@@ -89,6 +90,8 @@ class Space:
                     f"{what} takes {len(self.parts)} vectors ({self.name}), got {len(x)}"
                 )
             x = _concatenated([check(*pair) for pair in zip(self.parts, x, strict=True)], axis)
+        if is_masked(x):
+            raise ArgumentError(f"{what} takes numbers, got masked entries; fill them first")
         x = np.asarray(x)
         if x.dtype.kind not in "iufcO":
             raise ArgumentError(f"{what} takes numbers, got an array of dtype {x.dtype}")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 
+from ..algebra.small import is_masked
 from ..algorithms.declare import ALGORITHMS
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism, did_you_mean
@@ -124,6 +125,8 @@ class ByParts:
         self.arrays, self.static = kernel.arrays, kernel.static
 
     def __call__(self, where: str, given: Sequence[Argument], out: Any) -> Any:
+        if any(is_masked(a.value) for a in given):
+            checked(where, given, self.robot.dtype)
         try:
             values = {a.name: np.asarray(a.value) for a in given}
             leads = [values[a.name].shape[: values[a.name].ndim - len(a.shape)] for a in given]

@@ -21,7 +21,7 @@ from ..model.mechanism import Mechanism, did_you_mean
 from ..model.parameters import PARAMETERS, with_parameters
 from ..runtime.arguments import Argument
 from ..runtime.backend import Backend
-from ..runtime.check import check_choice
+from ..runtime.check import check_choice, check_dtype
 from ..runtime.cpu import Cpu
 from ..runtime.kernel import Kernel
 from ..specialize.arrays import array_shape, meaning
@@ -65,7 +65,8 @@ class Front:
         names = (parameters,) if isinstance(parameters, str) else tuple(parameters)
         for name in names:
             check_choice(where, "a parameter", name, PARAMETERS)
-        self._mechanism, self._dtype, self._threads = mechanism, np.dtype(dtype), threads
+        self._mechanism, self._dtype = mechanism, check_dtype(where, dtype)
+        self._threads = threads
         self._parameters, self._numbers = names, {}
         self._start()
 

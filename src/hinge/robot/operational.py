@@ -33,7 +33,12 @@ _ROUNDING = 16
 class Operational(Front):
     """Operators to multiply, and operational-space inertias."""
 
-    def operators(self, q: ArrayLike, active: Sequence[str] | ArrayLike | None = None) -> Operators:
+    def operators(
+        self,
+        q: ArrayLike,
+        active: Sequence[str] | ArrayLike | None = None,
+        **numbers: Unpack[Numbers],
+    ) -> Operators:
         """H, φ, ψ, M, P, D, G, K, τ̄, ℰ_φ, ℰ_ψ, Ω, Υ, B, I at configurations q (…, nq).
 
         `o = robot.operators(q)`, then `o.H @ o.phi @ o.M @ o.phi.T @ o.H.T` is the mass matrix as
@@ -41,6 +46,8 @@ class Operational(Front):
         An expression is compiled when it first meets a vector, for every q.  q (nq,) may hold
         traced scalars, so that expressions become part of other kernels: `robot.compile`.
         """
+        if numbers:
+            self._refuse(f"operators of {self.name!r}", numbers)
         split = active if active is None else _looked_up(self.mechanism, active)
         at, shape, dtype, quaternions = self._kept.get(("operators", split)) or self._symbols(split)
         if type(q) is np.ndarray and q.shape == shape:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..algebra.small import is_masked
 from ..errors import ArgumentError, SingularError
 
 __all__ = [
@@ -128,7 +129,7 @@ def checked_out(
     given = list(out) if isinstance(out, (tuple, list)) else [out]
     for x, shape in zip(given, shapes, strict=False):
         good = isinstance(x, np.ndarray) and x.dtype == dtype and x.shape == shape
-        if not good or not x.flags.carray:
+        if not good or not x.flags.carray or isinstance(x, np.ma.MaskedArray):
             raise ArgumentError(
                 f"{where}: out is not a writeable, aligned, C-contiguous {dtype} array of shape "
                 f"{shape}"
@@ -146,6 +147,10 @@ def out_of_the_way(x: np.ndarray, results: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def _array(where: str, a: Argument) -> np.ndarray:
+    if is_masked(a.value):
+        raise ArgumentError(
+            f"{where}: {a.name} has masked entries; fill them first: {a.name}.filled(…)"
+        )
     try:
         x = np.asarray(a.value)
     except ValueError:

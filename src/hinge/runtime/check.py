@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from ..algebra.rotation import is_rotation
+from ..algebra.small import is_masked
 from ..errors import ArgumentError
 
 __all__ = [
     "check_choice",
+    "check_dtype",
     "check_number",
     "check_pose",
     "check_whole",
@@ -18,6 +20,18 @@ __all__ = [
 ]
 
 _SCALARS = {np.dtype(np.float64): "double", np.dtype(np.float32): "float"}
+
+
+def check_dtype(where: str, dtype: Any) -> np.dtype:
+    """The dtype, if compiled code knows its numbers."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        raise ArgumentError(
+            f"{where}: dtype is {dtype!r}; kernels come in float64 and float32"
+        ) from None
+    scalar_of(where, found)
+    return found
 
 
 def scalar_of(where: str, dtype: np.dtype) -> str:
@@ -51,6 +65,8 @@ def check_whole(where: str, name: str, value: Any, above: int = 0) -> int:
 
 def check_pose(where: str, name: str, value: Any) -> np.ndarray:
     """The value as a homogeneous matrix (4, 4), if it is a pose."""
+    if is_masked(value):
+        raise ArgumentError(f"{where}: {name} has masked entries; expected a pose (4, 4)")
     try:
         X = np.asarray(value, dtype=float)
     except (TypeError, ValueError):

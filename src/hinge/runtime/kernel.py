@@ -12,6 +12,7 @@ from ..graph.operations import Operations
 from .arguments import Argument, checked, checked_out, named, out_of_the_way, refuse_infinite
 from .artifact import Artifact, Source
 from .backend import Backend, Loaded
+from .check import check_dtype
 from .cpu import Cpu
 from .entry import Entry
 from .forks import made_once
@@ -51,7 +52,7 @@ class Kernel(Generic[P, R]):
         backend: what it runs on, None for this machine's CPU.
         strict: a sample with a result that is not finite has NaN in all its results.
         """
-        self.name, self.dtype = name, np.dtype(dtype)
+        self.name, self.dtype = name, check_dtype(name, dtype)
         self.backend = backend or Cpu()
         self._source, self._names = Source(program, name, self.dtype, strict, key), names
 

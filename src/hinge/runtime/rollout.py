@@ -14,7 +14,7 @@ from ..graph.scan import Scan
 from .arguments import checked, named
 from .artifact import Artifact, Source
 from .backend import Backend, LoadedScan
-from .check import check_whole
+from .check import check_dtype, check_whole
 from .cpu import Cpu
 
 __all__ = ["Rollout"]
@@ -46,7 +46,7 @@ class Rollout:
         backend: what it runs on, None for this machine's CPU.
         strict: a sample that is not finite is NaN in all its results from the next record on.
         """
-        self.name, self.shapes, self.dtype = name, dict(shapes), np.dtype(dtype)
+        self.name, self.shapes, self.dtype = name, dict(shapes), check_dtype(name, dtype)
         self.states, self.inputs, self.backend = states, inputs, backend or Cpu()
         self._source = Source(scan, name, self.dtype, strict, key)
         self._loaded: dict[Backend, tuple[Artifact, LoadedScan]] = {}
@@ -65,8 +65,16 @@ class Rollout:
         """The code as text in the language of the backend, LLVM on a CPU."""
         return self.backend.text(self.scan, self._source.settings)
 
-    def __call__(self, *arrays: Any, steps: int | None = None, every: int = 1) -> Any:
+    def __call__(
+        self, *arrays: Any, steps: int | None = None, every: int = 1, **unknown: Any
+    ) -> Any:
         """Run; steps: how many, if there are no inputs to tell."""
+        if unknown:
+            raise ArgumentError(
+                f"{self.name}: {', '.join(unknown)} is not an argument; it takes "
+                f"{', '.join(self.shapes)} by place, and steps and every; numbers of the mechanism "
+                f"are parameters of a step that takes them, in with_parameters of hinge.model"
+            )
         timed = list(self.shapes)[self.states : self.states + self.inputs]
         given, lead = checked(self.name, named(self.name, arrays, self.shapes, timed), self.dtype)
         steps = self._steps(given, steps)
