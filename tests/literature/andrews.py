@@ -111,3 +111,62 @@ def acting(robot):
         return np.array(force)
 
     return tau
+
+
+def accelerations_by_the_book(q, qd):
+    """q̈ (7,) from the equations of the book, M q̈ + Gᵀλ = f and G q̈ = −Ġ q̇, hinge not asked."""
+    M, f = _inertia_and_forces(q, qd)
+    G, bent = _loops_of_the_book(q, qd)
+    both = np.block([[M, G.T], [G, np.zeros((6, 6))]])
+    return np.linalg.solve(both, np.concatenate([f, -bent]))[:7]
+
+
+def _inertia_and_forces(q, qd):
+    _, Theta, gamma, Phi, _, Omega, _ = q
+    b, t, _, p, d, o, e = qd
+    m, I, ea, fa = MASS, SPREAD, E - EA, ZF - FA
+    M = np.zeros((7, 7))
+    M[0, 1] = M[1, 0] = m[1] * DA * (DA - RR * np.cos(Theta)) + I[1]
+    M[1, 1] = m[1] * DA**2 + I[1]
+    M[0, 0] = m[0] * RA**2 + I[0] + m[1] * RR * (RR - DA * np.cos(Theta)) + M[0, 1]
+    M[2, 2] = m[2] * (SA**2 + SB**2) + I[2]
+    M[3, 3] = m[3] * ea**2 + I[3]
+    M[3, 4] = M[4, 3] = M[3, 3] + m[3] * ZT * ea * np.sin(Phi)
+    M[4, 4] = 2 * M[3, 4] - M[3, 3] + m[3] * ZT**2 + m[4] * (TA**2 + TB**2) + I[4]
+    M[5, 5] = m[5] * fa**2 + I[5]
+    M[5, 6] = M[6, 5] = M[5, 5] - m[5] * U * fa * np.sin(Omega)
+    M[6, 6] = 2 * M[5, 6] - M[5, 5] + m[5] * U**2 + m[6] * (UA**2 + UB**2) + I[6]
+    c, s = np.cos(gamma), np.sin(gamma)
+    arm = np.array([SD * c + SC * s, SD * s - SC * c])
+    rope = arm + B - np.array(C)
+    pull = -STIFFNESS * (1 - LENGTH / np.hypot(*rope)) * rope
+    first = m[1] * DA * RR * np.sin(Theta)
+    second, third = m[3] * ZT * ea * np.cos(Phi), m[5] * U * fa * np.cos(Omega)
+    spring = arm[0] * pull[1] - arm[1] * pull[0]
+    turned = [TORQUE - first * t * (t + 2 * b), first * b**2, spring]
+    return M, np.array(
+        [*turned, second * d**2, -second * p * (p + 2 * d), -third * e**2, third * o * (o + 2 * e)]
+    )
+
+
+def _loops_of_the_book(q, qd):
+    """G (6, 7) of the three loops, and Ġ q̇: each bar turns with the sum of some angles."""
+    bars = {  # length, phase, the angles that turn it, the loops that it is in
+        "crank": (RR, 0.0, (0,), (0, 1, 2)),
+        "rod": (-D, 0.0, (0, 1), (0, 1, 2)),
+        "third": (-SS, -np.pi / 2, (2,), (0,)),
+        "fourth": (-E, -np.pi / 2, (3, 4), (1,)),
+        "fifth": (-ZT, 0.0, (4,), (1,)),
+        "sixth": (-ZF, 0.0, (5, 6), (2,)),
+        "seventh": (-U, -np.pi / 2, (6,), (2,)),
+    }
+    G, bent = np.zeros((6, 7)), np.zeros(6)
+    for length, phase, turning, loops in bars.values():
+        angle, rate = phase + sum(q[i] for i in turning), sum(qd[i] for i in turning)
+        along = length * np.array([np.cos(angle), np.sin(angle)])
+        for loop in loops:
+            rows = slice(2 * loop, 2 * loop + 2)
+            bent[rows] -= along * rate**2
+            for i in turning:
+                G[rows, i] += -along[1], along[0]
+    return G, bent
