@@ -220,6 +220,32 @@ def test_functions_of_ones_own_give_nan():
     assert np.isnan(own(*np.ones((3, 3)))).any()
 
 
+def test_rank_lost_at_one_configuration():
+    """Two massless links to a point: stretched out, they can bend without moving it."""
+    b = MechanismBuilder("stretched")
+    none = Inertia(0.0, (0, 0, 0), np.zeros((3, 3)))
+    b.add("a", "world", Revolute(AXES[0]), "ja", inertia=none)
+    point = Inertia(1.0, (0.0, 0.0, -0.7), np.zeros((3, 3)))
+    place = Transform(translation=(0.0, 0.0, -0.5))
+    b.add("b", "a", Revolute(AXES[0]), "jb", placement=place, inertia=point)
+    b.add_frame("tip", "b")
+    robot = Robot(b.build())
+    inverse = robot.mass_matrix_inverse([0.3, 1e-3])
+    assert np.abs(robot.mass_matrix([0.3, 1e-3]) @ inverse - np.eye(2)).max() < 1e-8
+    assert np.isfinite(robot.forward_dynamics([0.3, 0.5], [0, 0], [0, 0])).all()
+    with pytest.raises(hinge.SingularError, match="joint 'ja' moves no inertia here"):
+        robot.forward_dynamics([0.3, 0.0], [0, 0], [1, 1])
+    for bend in (0.0, 1e-9, -1e-8):
+        for name in (n for n in DIVIDE if n not in OF_A_CHART):
+            given = arguments(robot, name, np.array([0.3, bend]))
+            if "active" in given:
+                given["active"] = ("jb",)
+            with pytest.raises(hinge.SingularError, match="joint 'ja' moves no inertia here"):
+                getattr(robot, name)(**given)
+    batch = robot.forward_dynamics([[0.3, 0.5], [0.3, 1e-9], [0.3, 1.0]], [0, 0], [1, 1])
+    assert np.isnan(batch[1]).all() and np.isfinite(batch[[0, 2]]).all()
+
+
 def test_what_overflows_is_not_put_down_to_a_joint():
     robot = chain(1e-300, 1e-300)
     with pytest.raises(hinge.SingularError, match="a number overflows"):

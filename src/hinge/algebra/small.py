@@ -23,6 +23,7 @@ __all__ = [
     "is_masked",
     "is_zero",
     "mirror_lower",
+    "more_than",
     "one_below_zero",
     "scaled_identity",
     "sign",
@@ -144,7 +145,7 @@ def _pivot(left: Any, whole: Any) -> Any:
 
 
 def _ldl(A: np.ndarray) -> tuple[list[list[Any]], list[Any]]:
-    """A = L diag(d) Lᵀ with unit lower triangular L, and 1/d.  Only the lower triangle is read."""
+    """L and d of A = L diag(d) Lᵀ, L unit lower triangular.  Only the lower triangle is read."""
     n = len(A)
     L: list[list[Any]] = [[None] * n for _ in range(n)]
     d: list[Any] = []
@@ -153,7 +154,7 @@ def _ldl(A: np.ndarray) -> tuple[list[list[Any]], list[Any]]:
         d.append(_pivot(A[j, j] - sum(L[j][k] * scaled[k] for k in range(j)), A[j, j]))
         for i in range(j + 1, n):
             L[i][j] = (A[i, j] - sum(L[i][k] * scaled[k] for k in range(j))) / d[j]
-    return L, [1 / x for x in d]
+    return L, d
 
 
 def _substitute(L: list[list[Any]], d_inv: list[Any], b: list[Any]) -> list[Any]:
@@ -169,11 +170,30 @@ def _substitute(L: list[list[Any]], d_inv: list[Any], b: list[Any]) -> list[Any]
 
 def solve_spd(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A⁻¹ b for a symmetric positive definite A, by LDLᵀ; b is a vector or a matrix."""
-    L, d_inv = _ldl(A)
+    L, d = _ldl(A)
+    d_inv = [1 / x for x in d]
     if b.ndim == 1:
         return np.array(_substitute(L, d_inv, list(b)))
     columns = [_substitute(L, d_inv, list(b[:, j])) for j in range(b.shape[1])]
     return np.array(columns).reshape(b.shape[1], len(A)).T
+
+
+def more_than(A: np.ndarray, least: np.ndarray) -> np.ndarray:
+    """A symmetric A, with NaN in it where a pivot of its elimination is not more than that."""
+    if all(map(is_zero, least)):
+        return A
+    if len(A) == 1:
+        return np.array([[_above(A[0, 0], least[0])]])
+    lost = sum(_above(x, low) - x for x, low in zip(_ldl(A)[1], least, strict=True))
+    return A + np.diag([lost] + [0.0] * (len(A) - 1))
+
+
+def _above(x: Any, low: Any) -> Any:
+    """x where it is more than that, else NaN; of symbols it is not known."""
+    if isinstance(x, _NUMBERS) and isinstance(low, _NUMBERS):
+        return x if np.real(x) > np.real(low) else math.nan
+    method = getattr(x, "above", None)
+    return x if method is None else method(low)
 
 
 def inverse_spd(A: np.ndarray) -> np.ndarray:

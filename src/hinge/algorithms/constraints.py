@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algebra.rotation import axial, skew
-from ..algebra.small import one_below_zero, sign, solve_spd, sqrt
+from ..algebra.small import is_zero, more_than, one_below_zero, sign, solve_spd, sqrt
 from ..errors import ArgumentError, SingularError
 from ..model.mechanism import Mechanism
 from .declare import algorithm
@@ -173,7 +173,7 @@ def constrained_forward_dynamics(
 
     Of redundant constraints λ is one of the many force systems that hold them; q̈ is unique.
     """
-    M = mass_matrix(mech, q)
+    M = _sound(mech, mass_matrix(mech, q))
     K = constraint_jacobian(mech, q, constraints)
     k = constraint_bias(mech, q, qd, constraints)
     free = solve_spd(M, np.asarray(tau) - bias_forces(mech, q, qd, f_ext))
@@ -188,9 +188,17 @@ def constrained_forward_dynamics(
     return ConstrainedMotion(met * qdd, met * lam)
 
 
+def _sound(mech: Mechanism, M: np.ndarray) -> np.ndarray:
+    """M, with NaN in it where a joint moves no inertia: pivots from the tips tell."""
+    if mech.has_followers:
+        return M
+    least = np.concatenate([np.zeros(0), *mech.least[1:]])
+    return more_than(M[::-1, ::-1], least[::-1])[::-1, ::-1]
+
+
 def _units(K: np.ndarray, A: np.ndarray, M: np.ndarray, reach: np.ndarray) -> np.ndarray:
     """1/√A(i,i); 0 for a row of K that is nothing but rounding of the terms it is made of."""
-    weights = 1 / np.diagonal(M)
+    weights = np.array([0.0 if is_zero(x) else 1 / x for x in np.diagonal(M)])
     excess = (K * K - (_ROUNDING * reach) ** 2) @ weights
     is_row = [0.5 * (1 - sign(-x)) for x in excess]
     pairs = zip(np.diagonal(A), is_row, strict=True)

@@ -48,7 +48,7 @@ def forward_dynamics(
     P = mech.filled(lambda k: mech.M[k].matrix)
     G, nu, alpha, qdd = mech.slots(4)
     for p, k in mech.inward():
-        D, G[k], P_plus = released(P[k], H[k], mech.armature[k])
+        D, G[k], P_plus = released(P[k], H[k], mech.armature[k], mech.least[k])
         P[p] = P[p] + congruence(P_plus, phi[k])
         eps = tau_[k] - H[k] @ z[k]  # (3)
         nu[k] = solve_spd(D, eps)  # (4)

@@ -94,7 +94,7 @@ def operational_space_inertia_inverse(
     z = _unit_forces(mech, phi, names, reference)
     out: Any = np.zeros((6 * len(names), 6 * len(names)))
     for p, k in mech.inward():
-        D, G, P_plus = released(P[k], H[k], mech.armature[k])
+        D, G, P_plus = released(P[k], H[k], mech.armature[k], mech.least[k])
         P[p] = P[p] + congruence(P_plus, phi[k])
         eps = H[k] @ z[k]
         z[p] = z[p] + phi[k] @ (z[k] - G @ eps)  # (1)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algebra.small import inverse_spd, mirror_lower, solve_spd
+from ..algebra.small import inverse_spd, mirror_lower, more_than, solve_spd
 from ..algebra.spatial import congruence
 from ..model.protocol import PerBody, Tree
 
@@ -45,17 +45,21 @@ def riccati(
     P = mech.filled(lambda k: mech.M[k].matrix)
     P_plus, D, D_inv, G = mech.slots(4)
     for p, k in mech.inward():
-        D[k], G[k], P_plus[k] = released(P[k], H[k], rotors[k])  # (1) to (3)
+        least = mech.least[k] if armature is None else 0 * rotors[k]
+        D[k], G[k], P_plus[k] = released(P[k], H[k], rotors[k], least)  # (1) to (3)
         D_inv[k] = inverse_spd(D[k])
         P[p] = P[p] + congruence(P_plus[k], phi[k])  # (4)
     return Riccati(P, P_plus, D, D_inv, G)
 
 
 def released(
-    P: np.ndarray, H: np.ndarray, armature: np.ndarray
+    P: np.ndarray, H: np.ndarray, armature: np.ndarray, least: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """D (dof, dof), G (6, dof) and P⁺ (6, 6) of a body whose joint is free along H."""
+    """D (dof, dof), G (6, dof) and P⁺ (6, 6) of a body whose joint is free along H.
+
+    least: NaN where a D is not more than that, and nothing but rounding.
+    """
     PH = P @ H.T
-    D = mirror_lower(H @ PH + np.diag(armature))  # (1)
+    D = more_than(mirror_lower(H @ PH + np.diag(armature)), least)  # (1)
     G = solve_spd(D, PH.T).T  # (2)
     return D, G, mirror_lower(P - G @ PH.T)  # (3)

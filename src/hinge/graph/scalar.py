@@ -100,6 +100,11 @@ class Node:
         """The number between low and high that is nearest."""
         return self.graph.make("min", self.graph.make("max", self, low), high)
 
+    def above(self, low: Any) -> Any:
+        """The number where it is more than low, else NaN."""
+        more = self.graph.make("less", low, self)
+        return self.graph.make("where", more, self, float("nan"))
+
     def conjugate(self) -> Any:
         """Traced scalars are real."""
         return self

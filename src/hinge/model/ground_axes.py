@@ -52,7 +52,7 @@ class InGroundAxes:
         self._H = [self._rows(k, H) for k, H in enumerate(mech.H(q))]
         # what is the same in all axes
         self.nv, self.has_followers = mech.nv, mech.has_followers
-        self.armature, self.free_fall = mech.armature, mech.free_fall
+        self.armature, self.least, self.free_fall = mech.armature, mech.least, mech.free_fall
         self.coordinates, self.rates, self.driven = mech.coordinates, mech.rates, mech.driven
         self.held_before, self.locked_beyond = mech.held_before, mech.locked_beyond
         self.outward, self.inward, self.climb = mech.outward, mech.inward, mech.climb

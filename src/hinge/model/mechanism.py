@@ -18,6 +18,7 @@ from ..algebra.spatial import ForceTransfer, Inertia, SpatialInertia, Transform
 from ..errors import ArgumentError
 from .joint import HingeRates, Joint
 from .joints import Fixed
+from .least import least_inertias
 from .shapes import Shape
 
 if TYPE_CHECKING:
@@ -204,6 +205,11 @@ class Mechanism:
     def armature(self) -> tuple[np.ndarray, ...]:
         """The reflected rotor inertias of each joint."""
         return tuple(np.array(b.joint.armature) for b in self.bodies)
+
+    @cached_property
+    def least(self) -> tuple[np.ndarray, ...]:
+        """What an articulated inertia along each joint has to exceed to be more than rounding."""
+        return least_inertias(self)
 
     @cached_property
     def free_fall(self) -> np.ndarray:

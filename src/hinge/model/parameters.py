@@ -53,6 +53,8 @@ def with_parameters(
     mech: Mechanism, gravity: Any = None, inertia: Any = None, placement: Any = None
 ) -> Mechanism:
     """The mechanism with other numbers; what is not given stays."""
+    if gravity is None and inertia is None and placement is None:
+        return mech
     bodies = list(mech.bodies)
     for k in range(1, len(bodies)):
         if inertia is not None:

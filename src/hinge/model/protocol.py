@@ -51,6 +51,11 @@ class Tree(Protocol):
         ...
 
     @property
+    def least(self) -> PerBody:
+        """What an articulated inertia along each joint has to exceed to be more than rounding."""
+        ...
+
+    @property
     def free_fall(self) -> np.ndarray:
         """(0; g), the spatial acceleration of whatever nothing holds."""
         ...

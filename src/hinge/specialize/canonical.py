@@ -99,7 +99,10 @@ def canonical(mech: Mechanism) -> Reframed:
     for k in range(1, len(mech.bodies)):
         bodies.append(_moved(mech.bodies[k], moving[mech.bodies[k].parent], moving[k]))
     bodies = _regrouped(bodies)
-    return Reframed(replace(mech, bodies=tuple(bodies), frames=mech.frames[:1]), tuple(moving))
+    made = replace(mech, bodies=tuple(bodies), frames=mech.frames[:1])
+    # what a body has along its joint is regrouped, what the joint feels is not
+    made.__dict__["least"] = mech.least
+    return Reframed(made, tuple(moving))
 
 
 def _moving_frame(body: Body) -> Transform:

@@ -181,6 +181,8 @@ class LoopMechanism:
         self.step = _OpenStep(0)
         self.M = _View(self, lambda: self.body.inertia)
         self.armature = _View(self, self._armature)
+        # one step serves all bodies of a kind, whatever is beyond them
+        self.least = _View(self, lambda: np.zeros(self.body.joint.nv))
 
     # what sweeps read
 

@@ -74,7 +74,7 @@ def hybrid_dynamics(
         alpha_hat[k] = carried_acceleration(phi[k], V[p], alpha_hat[p], W) + own
         z[k] = M[k].force(V[k], alpha_hat[k]) - f_ext_[k]  # (1)
     for p, k in mech.inward():
-        D, G[k], P_plus = _half_released(P[k], H[k], m[k], mech.armature[k], locked[k])
+        D, G[k], P_plus = _half_released(mech, k, P[k], H[k], m[k], locked[k])
         P[p] = P[p] + congruence(P_plus, phi[k])
         eps = (1 - m[k]) * (tau_given[k] - H[k] @ z[k])
         nu[k] = solve_spd(D, eps)  # (3)
@@ -105,7 +105,7 @@ def hybrid_response(mech: Tree, q: np.ndarray, given: np.ndarray, active: Any) -
     z = mech.filled(lambda k: np.zeros((6, given.shape[1])))
     G, nu, alpha, found = mech.slots(4)
     for p, k in mech.inward():
-        D, G[k], P_plus = _half_released(P[k], H[k], m[k], mech.armature[k], locked[k])
+        D, G[k], P_plus = _half_released(mech, k, P[k], H[k], m[k], locked[k])
         P[p] = P[p] + congruence(P_plus, phi[k])
         z[k] = z[k] + P[k] @ (H[k].T @ (m[k][:, None] * given_[k]))
         eps = (1 - m[k])[:, None] * (given_[k] - H[k] @ z[k])
@@ -128,9 +128,10 @@ def _passive_part(H: np.ndarray, m: np.ndarray) -> np.ndarray:
 
 
 def _half_released(
-    P: Any, H: np.ndarray, m: np.ndarray, armature: np.ndarray, locked: bool
+    mech: Tree, k: Any, P: Any, H: np.ndarray, m: np.ndarray, locked: bool
 ) -> tuple[np.ndarray, np.ndarray, Any]:
     """D, G, P⁺ of a joint of which the DoF with m = 0 are free, the others held."""
     if locked:
         return np.eye(len(m)), np.zeros((6, len(m))), P
-    return released(P, _passive_part(H, m), (1 - m) * armature + m)
+    rotors = (1 - m) * mech.armature[k] + m
+    return released(P, _passive_part(H, m), rotors, (1 - m) * mech.least[k])
