@@ -101,7 +101,7 @@ class ByColumns:
         robot: Front,
         way: Route,
         arrays: tuple[str, ...],
-        static: dict[str, Any],
+        static: Mapping[str, Any],
         form: type,
     ) -> None:
         self.robot, self.way, self.arrays = robot, way, arrays

@@ -328,8 +328,8 @@ class Front:
     def _why_held(self, where: str, given: Mapping[str, Any], numbers: Mapping[str, Any]) -> str:
         """Why constraints hold no motion: the plain algorithm says it."""
         mech = with_parameters(self.mechanism, **{n: np.asarray(x) for n, x in numbers.items()})
-        rest = {n: x for n, x in given.items() if n not in numbers}
-        state = {n: x if n == "constraints" else np.asarray(x, float) for n, x in rest.items()}
+        state: dict[str, Any] = {n: x for n, x in given.items() if n not in numbers}
+        state |= {n: np.asarray(x, float) for n, x in state.items() if n != "constraints"}
         try:
             algorithms.constrained_forward_dynamics(mech, **state)
         except SingularError as conflict:
