@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +19,15 @@ def fenced(values: np.ndarray, at_end: bool) -> np.ndarray:
     memory = mmap.mmap(-1, size + 2 * page)
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     for at in (0, page + size):
-        where = ctypes.c_void_p(base + at)
-        assert ctypes.CDLL(None).mprotect(where, ctypes.c_size_t(page), 0) == 0
+        assert _protect()(base + at, page, 0) == 0
     begin = page + (size - values.nbytes if at_end else 0)
     array = np.frombuffer(memory, values.dtype, values.size, begin).reshape(values.shape)
     array[...] = values
     return array
+
+
+@cache
+def _protect() -> Any:
+    protect = ctypes.CDLL(None).mprotect
+    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return protect
