@@ -20,6 +20,7 @@ from pages import DOCS
 
 # some take seconds, gigabytes, or processes of their own; the whole command runs them all
 IN_FULL = {"random-trees", "forks", "interrupts", "threads", "guard-pages", "huge-batches"}
+IN_FULL |= {"changed-mjcf-files"}
 
 
 @pytest.mark.parametrize("name", sorted(set(all_lines()) - IN_FULL))
