@@ -94,7 +94,11 @@ ACTING = {
 
 MIDPOINT = "implicit_midpoint"
 RUNS = [(name, "a law and forces", "rk4") for name in ("gripper", "quadruped")]
-RUNS += [("tree", "a law and forces", method) for method in METHODS if method != MIDPOINT]
+RUNS += [
+    ("tree", "a law and forces", method)
+    for method in METHODS
+    if method not in (MIDPOINT, "adaptive")
+]
 RUNS += [pytest.param("tree", "a law and forces", MIDPOINT, marks=pytest.mark.long)]
 RUNS += [("tree", acting, "rk4") for acting in list(ACTING)[:-1]]
 

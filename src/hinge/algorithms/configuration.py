@@ -18,6 +18,8 @@ __all__ = [
     "from_middle",
     "integrate",
     "neutral",
+    "precise_rate",
+    "precise_velocity",
     "random_configuration",
     "tangent_rate",
     "to_middle",
@@ -93,6 +95,17 @@ def _start(joint: Joint, h: Any, v: Any, p: Any, f: Any) -> np.ndarray:
 def tangent_rate(mech: Mechanism, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     """The rate of u at which q ⊞ u moves with velocity v, to O(u⁴); for integrators."""
     return _leaders(mech, lambda joint, a, b: joint.tangent_rate(a, b), (u, "v"), (v, "v"))
+
+
+def precise_rate(mech: Mechanism, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """`tangent_rate` to O(u¹⁰)."""
+    return _leaders(mech, lambda joint, a, b: joint.tangent_rate(a, b, 10), (u, "v"), (v, "v"))
+
+
+def precise_velocity(mech: Mechanism, u: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """The velocity of q ⊞ u for a rate of u, to O(u¹⁶)."""
+    by = (u, "v"), (rate, "v")
+    return _leaders(mech, lambda joint, a, b: joint.tangent_velocity(a, b, 16), *by)
 
 
 def _leaders(

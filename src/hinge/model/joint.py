@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from math import factorial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,6 +22,8 @@ __all__ = ["HingeRates", "Joint", "Mimic", "Numbers", "PerDof"]
 Numbers = Sequence[float] | np.ndarray
 PerDof = float | Numbers
 _INF = float("inf")
+# u/(1 − e⁻ᵘ) = 1 + Σ uᵏ / these
+_BERNOULLI = (2, 12, None, -720, None, 30240, None, -1209600)
 _LOADS = ("armature", "stiffness", "damping", "friction")
 
 
@@ -181,13 +184,25 @@ class Joint(ABC):
         """The force of the springs, the negative gradient of ½ Σ stiffness · stretch²: (nv,)."""
         return -np.array(self.stiffness) * self.stretch(q)
 
-    def tangent_rate(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """u̇ for which integrate(q, u) moves with velocity v: v + ½[u,v] + ⅟₁₂[u,[u,v]] + O(u⁴)."""
+    def tangent_rate(self, u: np.ndarray, v: np.ndarray, order: int = 4) -> np.ndarray:
+        """u̇ for which integrate(q, u) moves with velocity v: v + ½[u,v] + ⅟₁₂[u,[u,v]] − …, to
+        O(uᵒʳᵈᵉʳ).
+        """
+        return self._brackets(u, v, _BERNOULLI[: order - 2])
+
+    def tangent_velocity(self, u: np.ndarray, rate: np.ndarray, order: int = 4) -> np.ndarray:
+        """The velocity of integrate(q, u) for the rate u̇: u̇ − ½[u,u̇] + ⅙[u,[u,u̇]] − …"""
+        return self._brackets(u, rate, [(-1) ** k * factorial(k + 1) for k in range(1, order)])
+
+    def _brackets(self, u: np.ndarray, v: np.ndarray, parts: Sequence[float | None]) -> np.ndarray:
+        """v + Σ [u, [u, … v]] / part."""
         if self.commuting:
             return v
-        H = self.H(self.neutral())
-        uv = H @ cross_motion(H.T @ u, H.T @ v)
-        return v + uv / 2 + H @ cross_motion(H.T @ u, H.T @ uv) / 12
+        H, total = self.H(self.neutral()), v
+        for part in parts:
+            v = H @ cross_motion(H.T @ u, H.T @ v)
+            total = total if part is None else total + v / part
+        return total
 
     # steps about a middle, for integrators: from q₀ over q to q₁, as far on both sides
 

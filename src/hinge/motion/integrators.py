@@ -48,6 +48,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..graph.functions import where
 
 __all__ = ["METHODS", "Integrator", "System"]
@@ -66,6 +68,10 @@ class System(Protocol):
 
     def rate(self, scale: Any, u: Any, v: Any) -> Any:
         """The rate of x, at x = scale · u, at which q ⊞ x moves with velocity v."""
+        ...
+
+    def precise_rate(self, scale: Any, u: Any, v: Any) -> Any:
+        """The same, for long steps."""
         ...
 
     def total_rates(self, q: Any, qd: Any) -> Any:
@@ -187,6 +193,30 @@ def _momenta(system: System, q: Any, qd: Any) -> tuple[Any, ...]:
     return system.momenta(q, qd), qd
 
 
+def _dormand_prince(
+    system: System, t: Any, h: Any, q: Any, qd: Any, memory: tuple[Any, ...], stage: Any
+) -> tuple[Any, Any, tuple[Any, ...]]:
+    w, a, (c, last), here = memory[:6], memory[6:12], stage[:2], stage[8:]
+    u, dv = (sum(b * x for b, x in zip(stage[2:8], k, strict=True)) for k in (w, a))
+    at, v = system.move(q, h, u), qd + h * dv
+    w_now, a_now = system.precise_rate(h, u, v), system.acceleration(t + c * h, at, v)
+    pairs = zip((w, a), (w_now, a_now), strict=True)
+    errors = [h * sum(e * x for e, x in zip(_ERROR, (*k, now), strict=True)) for k, now in pairs]
+    # the last stage is the first of the next step, where u is 0
+    w_now = last * v + (1 - last) * w_now
+    w, a = (
+        tuple(b * now + (1 - b) * x for b, x in zip(here, k, strict=True))
+        for k, now in ((w, w_now), (a, a_now))
+    )
+    q, qd = last * at + (1 - last) * q, last * v + (1 - last) * qd
+    return q, qd, (*w, *a, *errors)
+
+
+def _first_stage(system: System, q: Any, qd: Any) -> tuple[Any, ...]:
+    still = (np.zeros_like(qd),)
+    return qd, *still * 5, system.acceleration(0.0, q, qd), *still * 7
+
+
 def _dot(a: Any, b: Any) -> Any:
     return (a * b).sum(axis=-1, keepdims=True)
 
@@ -211,10 +241,30 @@ _TABLEAU = (
     (1.0, 1.0, 1.0, 1 / 6),
 )
 
+# Dormand and Prince, J. Comp. Appl. Math. 6 (1980): c and a of stages 2 to 7
+_NODES = (1 / 5, 3 / 10, 4 / 5, 8 / 9, 1.0, 1.0)
+_WEIGHTS = (
+    (1 / 5, 0.0, 0.0, 0.0, 0.0, 0.0),
+    (3 / 40, 9 / 40, 0.0, 0.0, 0.0, 0.0),
+    (44 / 45, -56 / 15, 32 / 9, 0.0, 0.0, 0.0),
+    (19372 / 6561, -25360 / 2187, 64448 / 6561, -212 / 729, 0.0, 0.0),
+    (9017 / 3168, -355 / 33, 46732 / 5247, 49 / 176, -5103 / 18656, 0.0),
+    (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
+)
+# what the fifth order has more than the fourth
+_ERROR = (71 / 57600, 0.0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40)
+# where a stage is kept: 2 … 6, and 7 as the first of the next step
+_KEPT = tuple(tuple(float(i == j) for j in range(6)) for i in (1, 2, 3, 4, 5, 0))
+_STAGES = tuple(
+    (c, float(i == 5), *a, *kept)
+    for i, (c, a, kept) in enumerate(zip(_NODES, _WEIGHTS, _KEPT, strict=True))
+)
+
 METHODS = {
     "rk4": Integrator(_rk4, memory=4, stages=_TABLEAU),
     "semi_implicit_euler": Integrator(_semi_implicit_euler),
     "implicit_midpoint": Integrator(_midpoint, memory=2, stages=_ITERATIONS),
     "joint_midpoint": Integrator(_joint_midpoint, memory=1, stages=_ITERATIONS),
+    "adaptive": Integrator(_dormand_prince, memory=14, stages=_STAGES, begin=_first_stage),
     "variational": Integrator(_variational, memory=2, stages=_ITERATIONS, begin=_momenta),
 }

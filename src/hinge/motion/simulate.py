@@ -5,11 +5,10 @@ Where everything that acts can be traced, all steps run in one kernel; otherwise
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from inspect import signature
-from math import ceil
+from math import ceil, prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
@@ -20,7 +19,6 @@ from ..algorithms.constraints import LoopConstraint, as_constraints
 from ..algorithms.singular import loose_joint, why_singular
 from ..errors import ArgumentError, SingularError, TraceError
 from ..graph.program import Program
-from ..graph.scalar import Node
 from ..model.parameters import PARAMETERS
 from ..robot import Robot, check_robot
 from ..robot.method import Numbers
@@ -30,7 +28,18 @@ from ..runtime.kernel import Kernel
 from ..runtime.progress import progress
 from ..runtime.rollout import Rollout
 from ..specialize.routing import MOST_UNROLLED
+from .adaptive import (
+    Tolerance,
+    Travelled,
+    Trip,
+    called_step,
+    check_tolerance,
+    kernel_step,
+    rows,
+)
+from .dense import Crossings, EventFunction, Stretches, crossings, end_of, event_functions
 from .integrators import METHODS
+from .laws import Law, check_law, law_value
 from .steps import Called, motion_kernel, traced_force
 
 if TYPE_CHECKING:
@@ -42,18 +51,26 @@ __all__ = ["Trajectory", "simulate"]
 _SAME = 1e-9
 
 Method = Literal["rk4", "semi_implicit_euler", "implicit_midpoint", "joint_midpoint", "variational"]
+Event = Callable[[float, np.ndarray, np.ndarray], Any]
 Force = ArrayLike | Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """What a simulation saw at each time: t (T,), q (T, …, nq), qd and tau (T, …, nv)."""
+    """What a simulation saw at each time: t (T,), q (T, …, nq), qd and tau (T, …, nv).
+
+    events: where each that was asked for happened.  taken, rejected: how many steps of each sample
+    an adaptive method took, and how many it took back.
+    """
 
     robot: Robot
     t: np.ndarray
     q: np.ndarray
     qd: np.ndarray
     tau: np.ndarray
+    events: tuple[Crossings, ...] = ()
+    taken: np.ndarray | None = None
+    rejected: np.ndarray | None = None
 
     @cached_property
     def kinetic_energy(self) -> np.ndarray:
@@ -98,6 +115,9 @@ def simulate(
     taus: ArrayLike | None = None,
     every: int = 1,
     compiled: bool | None = None,
+    rtol: float | None = None,
+    atol: float | None = None,
+    events: Event | Sequence[Event] = (),
     **numbers: Unpack[Numbers],
 ) -> Trajectory:
     """Move the robot from (q, qd) under joint forces for a duration, in steps of dt.
@@ -112,8 +132,13 @@ def simulate(
     momentum to rounding and the energy of conservative motions bounded for as long as one likes;
     "implicit_midpoint", of second order in total rates, whose kinetic energy changes by the work of
     the forces and by nothing else, to rounding; "joint_midpoint", the same in joint rates;
-    "semi_implicit_euler", of first order, the cheapest: its energy drifts wherever M depends on q.
+    "semi_implicit_euler", of first order, the cheapest: its energy drifts wherever M depends on q;
+    "adaptive", of fifth order, whose steps are as long as rtol (1e-6) and atol (1e-9) allow: dt is
+    the time between the states that are given back.
     every: of how many steps one is kept.
+    events: functions of (t, q, qd) of one sample whose zeros are found, to be read in `.events`;
+    with an attribute `direction` only those where it grows (1) or falls (−1), and with `terminal`
+    the motion ends there.
     compiled: None runs all steps in one kernel if tau can be traced, and else calls it, for the
     whole batch at once, in every step; True insists on the one, False on the other.
     numbers: gravity, inertia, placement of the mechanism, other than its own, with any leading
@@ -126,11 +151,13 @@ def simulate(
     acting = {"f_ext": f_ext, **numbers}
     held = as_constraints(f"simulate {robot.name!r}", constraints)
     run = _Run(robot, q, qd, tau, taus, acting, held, duration, dt, method, every)
+    tolerance = check_tolerance(run.where, robot, method, rtol, atol)
+    wanted = event_functions(run.where, robot, events, run.lead != ())
+    run.refuse_every(wanted)
     why = "" if compiled is False else run.obstacle()
     if compiled and why:
         raise TraceError(f"{run.where}: it cannot be compiled as one kernel: {why}")
-    qs, qds = run.stepped() if compiled is False or why else run.in_one_kernel()
-    return Trajectory(robot, run.times, qs, qds, run.forces(qs, qds))
+    return run.trajectory(compiled is not False and not why, tolerance, wanted)
 
 
 class _Run:
@@ -170,8 +197,9 @@ class _Run:
         start |= {n: x for n, x in acting.items() if x is not None}
         self.given = self._together([robot._argument(n, x) for n, x in start.items()], series)
         self.lead = self.given["q"].shape[:-1]
-        self.function = _check_law(where, tau) if callable(tau) else None
+        self.function = check_law(where, tau) if callable(tau) else None
         self.program: Program | None = None
+        self.law: Kernel | None = None
 
     def _series(self, taus: ArrayLike | None) -> np.ndarray | None:
         """The forces of each step, if there are any."""
@@ -222,6 +250,19 @@ class _Run:
             )
         return {**found, "taus": series}
 
+    def refuse_every(self, wanted: Sequence[EventFunction]) -> None:
+        """Where every step is looked at, or none is there to be counted."""
+        if self.every > 1 and (wanted or self.method == "adaptive"):
+            raise ArgumentError(
+                f"{self.where}: every is {self.every}; events and method 'adaptive' look at every "
+                f"step: leave it out, and take every so many of what is given back"
+            )
+        if self.method == "adaptive" and "taus" in self.given:
+            raise ArgumentError(
+                f"{self.where}: taus are held for steps of dt, and method 'adaptive' chooses its "
+                f"own; give a law tau of (t, q, qd)"
+            )
+
     @property
     def times(self) -> np.ndarray:
         """When the states that are kept are met."""
@@ -234,6 +275,28 @@ class _Run:
         """The length of step i."""
         return self.dt if i < self.steps - 1 else self.last
 
+    def trajectory(
+        self, one_kernel: bool, tolerance: Tolerance | None, wanted: Sequence[EventFunction]
+    ) -> Trajectory:
+        """The motion, cut where a terminal event happens."""
+        robot, counts, pieces = self.robot, [], None
+        if tolerance is None:
+            qs, qds = self.in_one_kernel() if one_kernel else self.stepped()
+            pieces = self._stretches(qs, qds) if wanted else None
+        else:
+            trip = self._travel(one_kernel, tolerance, [e for e in wanted if e.terminal])
+            pieces, counts = trip.pieces, [x.reshape(self.lead) for x in trip[1:]]
+            qs, qds = rows(robot, pieces, self.times, self.lead)
+            qs[0], qds[0] = self.given["q"], self.given["qd"]
+        found = () if pieces is None else tuple(crossings(robot, pieces, e) for e in wanted)
+        if end := end_of(found, wanted):
+            t, q, qd = end
+            found = tuple(c.until(t) for c in found)
+            self.steps = max(1, ceil(t / self.dt))
+            self.last = t - (self.steps - 1) * self.dt
+            qs, qds = (np.concatenate([x[: self.steps], y[None]]) for x, y in ((qs, q), (qds, qd)))
+        return Trajectory(robot, self.times, qs, qds, self.forces(qs, qds), found, *counts)
+
     # in one kernel
 
     def obstacle(self) -> str:
@@ -245,7 +308,7 @@ class _Run:
             found = traced_force(self.robot, self.function, batch=self.lead != ())
             if isinstance(found, str):
                 return f"tau cannot be traced. {found}"
-            self.program = found
+            self.program, self.law = found, Kernel(found, "tau", dtype=self.robot.dtype)
         return ""
 
     def in_one_kernel(self) -> tuple[np.ndarray, np.ndarray]:
@@ -282,10 +345,10 @@ class _Run:
     def _refuse_forces_that_are_not_finite(self, q: np.ndarray, qd: np.ndarray) -> None:
         """Of a law in a single run: what it makes of the last state that was finite."""
         finite = np.isfinite(qd).all(axis=-1)
-        if self.lead == () and self.program is not None and not finite.all():
+        if self.lead == () and self.law is not None and not finite.all():
             row = int(np.argmin(finite)) - 1
             for t in self.times[row : row + 2]:
-                force = self._law(t, q[row], qd[row])
+                force = self.law(t, q[row], qd[row])
                 for i in np.flatnonzero(~np.isfinite(force)):
                     raise ArgumentError(
                         f"{self.where}: tau[{i}] is {force[i]} at t = {t:g}; expected finite "
@@ -336,72 +399,75 @@ class _Run:
         total = self.given["tau"] if "tau" in self.given else np.zeros(qd.shape)
         if "taus" in self.given:
             total = total + self.given["taus"][i]
-        return total if self.function is None else total + self.called(t, q, qd)
+        return total if self.function is None else total + self.called(self.function, t, q, qd)
 
-    def called(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+    def called(self, law: Law, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """What the function gives, checked."""
-        value = self.function(t, q, qd) if self.function is not None else 0.0
-        if value is None:
-            raise ArgumentError(f"{self.where}: tau gave None; does the function end in return?")
-        if any(isinstance(x, Node) for x in _flat(value)):
-            raise ArgumentError(
-                f"{self.where}: tau has kept symbols from the attempt to trace it; a law with a "
-                f"memory of its own needs compiled=False"
-            )
-        pair = [self.robot._argument("tau", value), self.robot._argument("qd", qd)]
-        total = broadcast(self.where, pair)["tau"]
-        if total.shape != qd.shape:
-            raise ArgumentError(
-                f"{self.where}: tau has leading shape {total.shape[:-1]}; the motion has "
-                f"{qd.shape[:-1]}"
-            )
-        return total
+        if self.law is not None:
+            return self.law(t, q, qd)
+        return law_value(self.where, self.robot, law, t, q, qd)
+
+    # with steps of any length
+
+    def _travel(
+        self, one_kernel: bool, tolerance: Tolerance, ends: Sequence[EventFunction]
+    ) -> Travelled:
+        """The motion in steps that the tolerance allows, to where a terminal event happens."""
+        robot, given, count = self.robot, self.given, prod(self.lead)
+        flat = (np.reshape(x, (count, -1)) for x in (given["q"], given["qd"], *self.memory()))
+        q, qd, *memory = (x.astype(robot.dtype) for x in flat)
+        names = [n for n in ("tau", "f_ext", *PARAMETERS) if n in given]
+        if one_kernel:
+            ways = robot, self.method, names, self.function, self.program, self.constraints
+            acting = {n: given[n].reshape(count, *given[n].shape[len(self.lead) :]) for n in names}
+            step = kernel_step(motion_kernel(*ways), robot, acting)
+        else:
+            acting = partial(self.force, 0), given.get("f_ext"), self.constraints
+            step = called_step(Called(robot, *acting), METHODS[self.method], self.lead)
+
+        def enough(part: Stretches) -> bool:
+            return len(part.t) > 0 and any(len(crossings(robot, part, e).t) for e in ends)
+
+        trip = Trip(self.where, robot, step, (q, qd, memory), self.times[-1], tolerance)
+        return trip.until(enough, together=not one_kernel)
 
     # afterwards
 
+    def _stretches(self, qs: np.ndarray, qds: np.ndarray) -> Stretches:
+        """The motion from step to step, with the accelerations at both ends of each."""
+        base, count = self._own_forces(qs, qds), prod(self.lead)
+        held = self._held(np.arange(self.steps), qds) if "taus" in self.given else 0.0
+        parts = []
+        for side in (slice(-1), slice(1, None)):
+            q, qd, tau = qs[side], qds[side], base[side] + held
+            acting = lambda t, q, qd, tau=tau: tau, self.given.get("f_ext"), self.constraints
+            parts += [q, qd, Called(self.robot, *acting).acceleration(0.0, q, qd)]
+        t, h = self.times[:-1], np.diff(self.times)
+        every = np.tile(np.arange(count), len(t)), np.repeat(t, count), np.repeat(h, count)
+        return Stretches(*every, *(x.reshape(len(t) * count, x.shape[-1]) for x in parts))
+
     def forces(self, qs: np.ndarray, qds: np.ndarray) -> np.ndarray:
         """The joint forces at all times, those of the last step also at its end."""
+        total = self._own_forces(qs, qds)
+        if "taus" in self.given:
+            steps = np.arange(0, self.steps + 1, self.every)
+            total += self._held(np.minimum(steps, self.steps - 1), qds)
+        return total
+
+    def _own_forces(self, qs: np.ndarray, qds: np.ndarray) -> np.ndarray:
+        """Those that are not given for each step."""
         total = np.zeros_like(qds)
         if "tau" in self.given:
             total += self.given["tau"]
-        if "taus" in self.given:
-            taus = self.given["taus"]
-            last = np.minimum(np.arange(0, self.steps + 1, self.every), self.steps - 1)
-            total += taus[last].reshape(len(last), *(1,) * (qds.ndim - taus.ndim), *taus.shape[1:])
-        if self.program is not None:
+        if self.law is not None:
             t = self.times.reshape(-1, *(1,) * len(self.lead))
-            total += self._law(t, qs, qds)
+            total += self.law(t, qs, qds)
         elif self.function is not None:
-            total += [self.called(*now) for now in zip(self.times, qs, qds, strict=True)]
+            rows = zip(self.times, qs, qds, strict=True)
+            total += [self.called(self.function, *now) for now in rows]
         return total
 
-    @cached_property
-    def _law(self) -> Kernel:
-        """The traced law as a kernel of its own."""
-        return Kernel(self.program, "tau", dtype=self.robot.dtype)
-
-
-def _check_law(where: str, law: Callable[..., Any]) -> Callable[..., Any]:
-    """The law, if it can be called with (t, q, qd), as far as one can tell."""
-    try:
-        form = signature(law)
-    except (TypeError, ValueError):
-        return law
-    try:
-        form.bind(0.0, None, None)
-    except TypeError:
-        raise ArgumentError(
-            f"{where}: tau is a function of {form}; expected one of (t, q, qd) of one sample"
-        ) from None
-    return law
-
-
-def _flat(value: Any) -> Iterator[Any]:
-    """The entries of nested lists and arrays, ragged ones too."""
-    if isinstance(value, np.ndarray):
-        yield from value.flat
-    elif isinstance(value, (list, tuple)):
-        for x in value:
-            yield from _flat(x)
-    else:
-        yield value
+    def _held(self, steps: np.ndarray, qds: np.ndarray) -> np.ndarray:
+        """Those that are given for each step."""
+        taus = self.given["taus"]
+        return taus[steps].reshape(len(steps), *(1,) * (qds.ndim - taus.ndim), *taus.shape[1:])

@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 
 from .. import algorithms
-from ..algorithms.configuration import arriving, departing, from_middle, to_middle
+from ..algorithms.configuration import (
+    arriving,
+    departing,
+    from_middle,
+    precise_rate,
+    to_middle,
+)
 from ..algorithms.constraints import LoopConstraint
 from ..errors import ArgumentError
 from ..graph.interpret import interpret
@@ -64,6 +70,10 @@ class Traced:
     def rate(self, scale: Any, u: Any, v: Any) -> Any:
         """As in `System`."""
         return algorithms.tangent_rate(self.mech, scale * u, v)
+
+    def precise_rate(self, scale: Any, u: Any, v: Any) -> Any:
+        """As in `System`."""
+        return precise_rate(self.mech, scale * u, v)
 
     def total_rates(self, q: Any, qd: Any) -> Any:
         """As in `System`."""
@@ -134,6 +144,10 @@ class Called:
     def rate(self, scale: Any, u: Any, v: Any) -> Any:
         """As in `System`."""
         return self.robot.tangent_rate(scale * u, v) if scale else v
+
+    def precise_rate(self, scale: Any, u: Any, v: Any) -> Any:
+        """As in `System`."""
+        return self._kernel(lambda u, v: precise_rate(self.robot.mechanism, u, v))(scale * u, v)
 
     def total_rates(self, q: Any, qd: Any) -> Any:
         """As in `System`."""
