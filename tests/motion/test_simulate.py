@@ -354,10 +354,10 @@ BAD = {
         dict(tau=lambda t, q, qd: hinge.where(hinge.less(t, 0.05), q, q * np.nan)),
         r"tau\[0\] is nan at t = 0.05; expected",
     ),
-    "masked": (dict(q=np.ma.array([0.1, 0.2], mask=[0, 1])), "q is a masked array with entries"),
+    "masked": (dict(q=np.ma.array([0.1, 0.2], mask=[0, 1])), "q has masked entries"),
     "masked force": (
         dict(tau=lambda t, q, qd: np.ma.array([0.1, 0.2], mask=[0, 1])),
-        "tau is a masked array with entries masked out",
+        "tau has masked entries",
     ),
     "constraints": (dict(constraints=["tip"]), "'tip' among the constraints is not a hinge.Loop"),
     "robot": (dict(robot=zoo.pendulum(2).mechanism), "simulate needs a Robot, got Mechanism; make"),

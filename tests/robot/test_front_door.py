@@ -31,7 +31,7 @@ def settings(robot, name):
         "frame": robot.frame_names[-1],
         "frames": robot.frame_names[-1],
         "active": robot.joint_names[1:],
-        "constraints": (hinge.LoopConstraint(robot.frame_names[-1], "world"),),
+        "constraints": (hinge.LoopConstraint(robot.frame_names[-1], "world", axes=(3,)),),
     }
     return {p.name: known[p.name] for p in vars_of(name) if p.required and not p.is_array}
 

@@ -7,6 +7,8 @@ import pytest
 
 import hinge
 from hinge import ArgumentError, Robot, zoo
+from hinge.runtime.kernel import Kernel
+from marks import short_way
 
 Q = np.array([1.0, 2.0, 0.0])
 ONES = np.ones(3)
@@ -64,6 +66,18 @@ def robot(request):
 def test_what_has_the_same_numbers_gives_the_same(robot, kind):
     expected = robot.inverse_dynamics(Q, ONES, ONES)
     assert np.array_equal(robot.inverse_dynamics(TAKEN[kind], ONES, ONES), expected)
+
+
+@short_way
+@pytest.mark.parametrize("kind", TAKEN)
+def test_a_door_makes_arrays_of_them_and_goes_the_short_way(kind, monkeypatch):
+    robot, kernel = zoo.arm(3), hinge.compile(lambda q, s: q * s, q=(3,), s=())
+    expected = [robot.inverse_dynamics(Q, ONES, ONES) for _ in range(3)][0]
+    doubled = kernel(Q, np.array(2.0))
+    monkeypatch.setattr(Robot, "_answered", None)
+    monkeypatch.setattr(Kernel, "_filled", None)
+    assert np.array_equal(robot.inverse_dynamics(TAKEN[kind], qdd=ONES, qd=[1, 1, 1]), expected)
+    assert np.array_equal(kernel(TAKEN[kind], 2), doubled)
 
 
 def test_truth_values_are_numbers(robot):

@@ -23,6 +23,7 @@ __all__ = [
     "checked_out",
     "named",
     "out_of_the_way",
+    "plain",
     "refuse_infinite",
     "single",
 ]
@@ -59,6 +60,23 @@ class Argument(NamedTuple):
         """The shape in words."""
         sizes = ", ".join([*(["steps"] if self.timed else []), "…", *map(str, self.shape)])
         return f"shape ({sizes})" + (f": {self.meaning}" if self.meaning else "")
+
+
+def plain(x: Any, dtype: np.dtype) -> Any:
+    """Numbers in a list, or in an array of another kind, as an array that machine code takes.
+
+    x itself if it is one, and if it is nothing that can be one without a question.
+    """
+    is_array = type(x) is np.ndarray
+    if is_array and x.dtype == dtype and x.flags.c_contiguous and x.flags.aligned:
+        return x
+    if is_masked(x):
+        return x
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        return x
+    return array.astype(dtype, "C") if array.dtype.kind in "fiub" else x
 
 
 def named(
@@ -155,11 +173,6 @@ def _array(where: str, a: Argument) -> np.ndarray:
         x = np.asarray(a.value)
     except ValueError:
         raise ArgumentError(f"{where}: {a.name} is ragged; expected {a.expected}") from None
-    if np.ma.is_masked(a.value):
-        raise ArgumentError(
-            f"{where}: {a.name} is a masked array with entries masked out; expected numbers "
-            f"throughout: fill them in, or leave such samples out"
-        )
     if x.dtype.kind not in "fiub":
         raise ArgumentError(
             f"{where}: {a.name} has dtype {x.dtype}; expected real numbers of {a.expected} (other "

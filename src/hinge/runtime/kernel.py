@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..graph.operations import Operations
-from .arguments import Argument, checked, checked_out, named, out_of_the_way, refuse_infinite
+from .arguments import Argument, checked, checked_out, named, out_of_the_way, plain, refuse_infinite
 from .artifact import Artifact, Source
 from .backend import Backend, Loaded
 from .check import check_dtype
@@ -142,6 +142,9 @@ class Kernel(Generic[P, R]):
 
     def _slow(self, *arguments: Any, out: Any = None) -> Any:
         """Any arguments that make sense: other dtypes, strides, leading shapes."""
+        arrays = [plain(x, self.dtype) for x in arguments]
+        if any(x is not y for x, y in zip(arrays, arguments, strict=True)):
+            return self(*arrays, out=out)
         expected = dict(zip(self.names, self.artifact.inputs, strict=True))
         arrays, lead = checked(self.name, named(self.name, arguments, expected), self.dtype)
         results = self._filled(self.name, arrays, lead, out)
