@@ -331,6 +331,7 @@ def test_with_inertia_changes_one_body():
 
 EDITS = {
     "no joint": (lambda m: edit.weld(m, "elbow"), "no joint 'elbow'"),
+    "wide angle": (lambda m: edit.right_angles(m, 0.5), "expected a small angle, 0 to 0.1"),
     "bad angle": (lambda m: edit.weld(m, "joint1", (1, 2)), "expected 1 finite"),
     "nan angle": (lambda m: edit.weld(m, "joint1", np.nan), "expected 1 finite"),
     "no body": (lambda m: edit.subtree(m, "hand"), "no body 'hand'"),
@@ -387,6 +388,32 @@ def test_a_rotation_of_few_digits_is_made_one_to_all_of_them():
     assert np.array_equal(built["exact"], exact)
     assert np.abs(built["written"] - exact).max() < 1e-7
     assert np.abs(built["written"] @ built["written"].T - np.eye(3)).max() < 4 * EPS
+
+
+def _forearm(rpy):
+    """Two hinges, the second turned and its body's frame turned again."""
+    X = Transform(from_rpy(*rpy), (0.1, 0.0, 0.4))
+    builder = MechanismBuilder("arm").add("upper", "world", Revolute((0, 0, 1)), inertia=BODY)
+    return builder.add(
+        "fore", "upper", Revolute((0, 1, 0)), placement=X, inertia=BODY, offset=X
+    ).build()
+
+
+@pytest.mark.parametrize("written", [1.5708, 1.57079632679, np.pi / 2])
+def test_right_angles_are_made_of_rounded_ones(written):
+    exact, rounded = (_forearm((angle, 0.3, -2 * angle)) for angle in (np.pi / 2, written))
+    made = edit.right_angles(rounded)
+    for body, expected in zip(made.bodies, exact.bodies, strict=True):
+        for X, Y in ((body.placement, expected.placement), (body.offset, expected.offset)):
+            assert_close(X.rotation, Y.rotation, 1e-5, 1)
+            assert_close(X.rotation.T @ X.rotation, np.eye(3), 10 * EPS)
+            assert set(np.abs(X.rotation[np.abs(X.rotation) < 1e-5])) <= {0.0}
+    ops = [
+        hinge.Robot(m).kernel("mass_matrix", "q").ops.multiplications
+        for m in (made, edit.right_angles(exact))
+    ]
+    assert ops[0] == ops[1]
+    assert edit.right_angles(rounded, 0.0).bodies[2].placement == rounded.bodies[2].placement
 
 
 def test_a_joint_made_of_another_has_its_axis():

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ..algebra.rotation import nearest_rotation
 from ..algebra.spatial import Inertia, Transform
 from ..errors import ArgumentError, ModelError
 from .builder import MechanismBuilder, check_inertia
 from .joints import Fixed, Joint
 from .mechanism import GROUND, Body, Mechanism
 
-__all__ = ["attach", "subtree", "weld", "with_gravity", "with_inertia"]
+__all__ = ["attach", "right_angles", "subtree", "weld", "with_gravity", "with_inertia"]
 
 
 def subtree(mech: Mechanism, body: str, joint: Joint | None = None) -> Mechanism:
@@ -107,6 +108,27 @@ def with_inertia(mech: Mechanism, body: str, inertia: Inertia) -> Mechanism:
 def with_gravity(mech: Mechanism, gravity: Any) -> Mechanism:
     """The mechanism under another gravity, three numbers in m/s²."""
     return _rebuilt(replace(_checked("with_gravity", mech), gravity=gravity))
+
+
+def right_angles(mech: Mechanism, within: float = 1e-5) -> Mechanism:
+    """The mechanism with right angles between its joints wherever they are so within some radians.
+
+    Files round them: 1.5708 is 4e-6 off.  Kernels for exact ones are cheaper, since axes that are
+    parallel and perpendicular leave zeros; no body moves by more than that angle lets it.
+    """
+    if not 0 <= within < 0.1:
+        raise ArgumentError(f"right_angles within {within} rad; expected a small angle, 0 to 0.1")
+
+    def squared(X: Transform) -> Transform:
+        whole = np.round(X.rotation)
+        near = np.abs(X.rotation - whole) <= within
+        return Transform(nearest_rotation(np.where(near, whole, X.rotation)), X.translation)
+
+    bodies = [
+        replace(b, placement=squared(b.placement), offset=squared(b.offset))
+        for b in _checked("right_angles", mech).bodies
+    ]
+    return _rebuilt(replace(mech, bodies=tuple(bodies)))
 
 
 def _checked(where: str, mech: Any) -> Mechanism:
