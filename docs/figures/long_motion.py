@@ -12,7 +12,7 @@ from common import panels, save
 
 import hinge
 
-STEPS, STEP, KEPT = 1_000_000, 1e-3, 1000
+STEPS, STEP, KEPT = 1_000_000, 1e-3, 400
 METHODS = {
     "RK4": "rk4",
     "semi-implicit Euler": "semi_implicit_euler",
