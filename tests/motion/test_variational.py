@@ -223,7 +223,7 @@ def test_what_nothing_pushes_goes_straight():
 
 
 def test_called_step_by_step_it_is_the_same():
-    for robot in (zoo.tree(0, 6), gripper()):
+    for robot in (zoo.tree(0, 3), gripper()):
         s = random_state(robot, 0)
         both = [
             step(robot, s.q, s.qd, duration=0.03, dt=0.01, f_ext=s.f_ext, compiled=c)
@@ -246,6 +246,7 @@ def test_batches_numbers_and_single_precision():
     assert_close(run.q, many.q, 100 * np.finfo(np.float32).eps)
 
 
+@pytest.mark.long
 def test_large_mechanisms_go_step_by_step():
     robot = zoo.snake(41)
     s = random_state(robot, 0)
@@ -258,7 +259,11 @@ def test_large_mechanisms_go_step_by_step():
 # what it is made of
 
 
-@pytest.mark.parametrize("robot", [everything(), gripper(), zoo.snake(45)], ids=lambda r: r.name)
+@pytest.mark.parametrize(
+    "robot",
+    [pytest.param(everything(), marks=pytest.mark.long), gripper(), zoo.tree(1, 5), zoo.snake(45)],
+    ids=lambda r: r.name,
+)
 def test_derivatives_of_the_lagrangian(robot):
     s = random_state(robot, 1)
     found = robot.lagrangian_derivatives(s.q, s.qd, s.f_ext)

@@ -15,6 +15,9 @@ Runge–Kutta–Munthe-Kaas of order 4, the classical tableau on u with q(t) = q
 
 where u̇(u, v) is the rate of u at which q ⊞ u moves with velocity v.
 
+Dormand and Prince's pair of orders 5 and 4 in the same way, six stages that are kept in memory, the
+last of a step the first of the next; besides the step it leaves what the two orders differ by.
+
 Implicit midpoint in total rates, solved by fixed-point iteration, a stage for each (start, end):
 
     q½ = q ⊞ ½h v;   f = −C(q½, n),   ε at t + ½h, q½, v                                         (4)
