@@ -15,7 +15,15 @@ import mujoco
 import numpy as np
 
 import hinge
-from corpus.compare import DiffersError, PeerRefusesError, agree, of_accelerations, poses, units
+from corpus.compare import (
+    TOLERANCE,
+    DiffersError,
+    PeerRefusesError,
+    agree,
+    of_accelerations,
+    poses,
+    units,
+)
 from hinge import algorithms as alg
 from hinge.load.mjcf import MujocoState
 from hinge.load.mujoco_state import joint_names
@@ -31,8 +39,6 @@ LEFT_OUT = {
     "flexes": [f"flex_{name}" for name in _FLEXES],
 }
 MOST_FOR_A_MATRIX = 300
-# MuJoCo takes an inertial frame for the body's where they are this close
-SAME_FRAME = 1e-6
 
 
 def compare_mjcf(path: Path, seed: int = 0) -> int:
@@ -105,11 +111,11 @@ class _State:
 
     @property
     def tolerance(self) -> float:
-        """1e-9, or what MuJoCo rounds off."""
-        model = self.model
-        offset = np.abs(model.body_ipos[model.body_sameframe == 1])
-        turned = np.abs(model.body_iquat[model.body_sameframe == 1][:, 1:])
-        return 100 * SAME_FRAME if offset.any() or turned.any() else 1e-9
+        """1e-9, or a thousand times what MuJoCo rounds off: it takes an inertial frame for the
+        body's where they are within 1e-6."""
+        same = self.model.body_sameframe == 1
+        rounded = [*self.model.body_ipos[same].flat, *self.model.body_iquat[same][:, 1:].flat]
+        return max(TOLERANCE, 1000 * np.abs(rounded).max(initial=0.0))
 
     def poses(self) -> None:
         named = {self.model.body(b).name: b for b in range(1, self.model.nbody)}

@@ -20,8 +20,13 @@ nothing differs by more than 1e-9 of the largest entry, in units that give every
 an inertia of one. In MuJoCo contacts, limits and motors are switched off, and what hinge's warnings
 name as left out; nothing else, so that what is lost in silence shows.
 
-A file that hinge refuses is on a list, [refused.toml](../tests/corpus/refused.toml), with a reason
-that a person has read. What the page shows can be made again:
+Exceptions: accelerations may differ by 1e-15 times the condition of the mass matrix, and are not
+compared beyond 1e10; the mass matrix is compared up to 300 degrees of freedom; where MuJoCo rounds
+an inertial frame to the body's, by a thousand times what it rounded. Where both programs miss the
+mass of a link (given as a `<density>`, say) they agree; hinge warns of it.
+
+A file that hinge refuses is on a list, [refused.toml](../tests/corpus/refused.toml), with a reason.
+The page is made by
 
 ```sh
 python3 -m venv build/corpus
@@ -29,6 +34,7 @@ build/corpus/bin/pip install --no-deps -r tests/corpus/packages.txt
 python -m tests.corpus --site build/corpus/lib/python3.11/site-packages --page docs/corpus.md
 ```
 
+Of these packages drake and flygym need Python 3.12; below it, unpack their wheels there.
 `python -m tests.corpus --folder robots` looks at your own files.
 
 - *peer reads*: what is left are parts of other files, and files that miss theirs;

@@ -1,4 +1,4 @@
-"""refused.toml: files that a peer reads and hinge refuses, with reasons that a person has read."""
+"""refused.toml: files that a peer reads and hinge refuses, with reasons for people to read."""
 
 from __future__ import annotations
 
