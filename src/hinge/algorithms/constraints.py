@@ -27,13 +27,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algebra.rotation import axial, skew
-from ..algebra.small import is_zero, more_than, one_below_zero, sign, solve_spd, sqrt
+from ..algebra.small import is_zero, one_below_zero, sign, solve_spd, sqrt
 from ..errors import ArgumentError, SingularError
 from ..model.mechanism import Mechanism
 from .declare import algorithm
 from .inverse_dynamics import bias_forces
 from .kinematics import frame_pose, frame_velocity, jacobian, velocity_product_acceleration
 from .mass_matrix import mass_matrix
+from .singular import sound
 
 __all__ = [
     "ConstrainedMotion",
@@ -173,7 +174,7 @@ def constrained_forward_dynamics(
 
     Of redundant constraints λ is one of the many force systems that hold them; q̈ is unique.
     """
-    M = _sound(mech, mass_matrix(mech, q))
+    M = sound(mech, mass_matrix(mech, q))
     K = constraint_jacobian(mech, q, constraints)
     k = constraint_bias(mech, q, qd, constraints)
     free = solve_spd(M, np.asarray(tau) - bias_forces(mech, q, qd, f_ext))
@@ -186,14 +187,6 @@ def constrained_forward_dynamics(
     _refuse_conflict(mech, constraints, missed)
     met = math.prod(map(one_below_zero, missed))
     return ConstrainedMotion(met * qdd, met * lam)
-
-
-def _sound(mech: Mechanism, M: np.ndarray) -> np.ndarray:
-    """M, with NaN in it where a joint moves no inertia: pivots from the tips tell."""
-    if mech.has_followers:
-        return M
-    least = np.concatenate([np.zeros(0), *mech.least[1:]])
-    return more_than(M[::-1, ::-1], least[::-1])[::-1, ::-1]
 
 
 def _units(K: np.ndarray, A: np.ndarray, M: np.ndarray, reach: np.ndarray) -> np.ndarray:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ..algebra.small import more_than
 from ..model.mechanism import Mechanism
 
-__all__ = ["loose_joint", "why_singular"]
+__all__ = ["loose_joint", "sound", "why_singular"]
 
 # roundings of M(k,k), times its rows, that a pivot has to exceed; asked only where an answer failed
 _ROUNDING = 64
@@ -32,6 +33,14 @@ def loose_joint(mech: Mechanism, M: np.ndarray, held: Any = None) -> str:
             return _joint_of(mech, j)
         kept -= np.outer(kept[:, j], kept[j] / kept[j, j])
     return ""
+
+
+def sound(mech: Mechanism, M: np.ndarray) -> np.ndarray:
+    """The mass matrix, with NaN in it where a pivot from the tips is nothing but rounding."""
+    if mech.has_followers:
+        return M
+    least = np.concatenate([np.zeros(0), *mech.least[1:]])
+    return more_than(M[::-1, ::-1], least[::-1])[::-1, ::-1]
 
 
 def why_singular(where: str, joint: str) -> str:

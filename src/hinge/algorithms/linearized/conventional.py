@@ -15,6 +15,7 @@ from ...algebra.small import mirror_lower, solve_spd
 from ...model.mechanism import Mechanism
 from ..inverse_dynamics import bias_forces
 from ..mass_matrix import mass_matrix
+from ..singular import sound
 from .inverse_derivatives import Axes, inverse_dynamics_derivatives, inverse_dynamics_jvp, seen_in
 from .loads import Load
 
@@ -89,7 +90,7 @@ def conventional_jvp(
     """δq̈, (nv,), about the motion with acceleration qdd.  O(N · depth²)."""
     change = (dq, dqd, np.zeros(mech.nv))
     rho = inverse_dynamics_jvp(mech, q, qd, qdd, *change, f_ext, points, load, axes)
-    M = mass_matrix(seen_in(axes, mech, q), q)
+    M = sound(mech, mass_matrix(seen_in(axes, mech, q), q))
     return _solve_from_tips(M, np.asarray(dtau) - rho)  # (1)
 
 
@@ -106,7 +107,7 @@ def conventional_derivatives(
     """∂q̈/∂q, ∂q̈/∂q̇, M⁻¹ about the motion with acceleration qdd.  O(N · nv · depth)."""
     B, A, M = inverse_dynamics_derivatives(mech, q, qd, qdd, f_ext, points, load, axes)
     nv = mech.nv
-    X = _solve_from_tips(M, np.hstack([-B, -A, np.eye(nv)]))  # (2)
+    X = _solve_from_tips(sound(mech, M), np.hstack([-B, -A, np.eye(nv)]))  # (2)
     return X[:, :nv], X[:, nv : 2 * nv], mirror_lower(X[:, 2 * nv :]).reshape(nv, nv)
 
 
