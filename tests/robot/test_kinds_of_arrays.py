@@ -41,8 +41,8 @@ TAKEN = {
     "nothing masked": np.ma.array(Q),
 }
 REFUSED = {
-    "masked": (MASKED, "q has masked entries; fill them first"),
-    "list of masked": ([MASKED, MASKED], "q has masked entries; fill them first"),
+    "masked": (MASKED, "q has masked entries; expected numbers"),
+    "list of masked": ([MASKED, MASKED], "q has masked entries; expected numbers"),
     "object": (Q.astype(object), "q has dtype object; expected real numbers"),
     "fractions": ([Fraction(1), Fraction(2), 0], "q has dtype object"),
     "complex": (Q + 0j, "q has dtype complex128; expected real numbers"),

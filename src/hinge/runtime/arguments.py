@@ -167,7 +167,8 @@ def out_of_the_way(x: np.ndarray, results: Sequence[np.ndarray]) -> np.ndarray:
 def _array(where: str, a: Argument) -> np.ndarray:
     if is_masked(a.value):
         raise ArgumentError(
-            f"{where}: {a.name} has masked entries; fill them first: {a.name}.filled(…)"
+            f"{where}: {a.name} has masked entries; expected numbers throughout: fill them in, or "
+            f"leave such samples out"
         )
     try:
         x = np.asarray(a.value)
