@@ -69,7 +69,7 @@ CHANGES = [
         "8: <inertia> has no attribute 'ixx' (it has ixy, ixz, iyy, iyz, izz); add it",
     ),
     ('mass value="2"', "mass", "7: <mass> has no attribute 'value'; add it"),
-    ('<mass value="2"/>', "", "5: <inertial> has no <mass>; add one"),
+    ('<mass value="2"/>', "", "5: <inertial> has no <mass>, and one is meant; add it"),
     ('<axis xyz="0 1 0"/>', "<axis/>", "21: <axis> has no attribute 'xyz'; add it"),
     (
         'mimic joint="shoulder" ',
@@ -207,6 +207,12 @@ def test_too_much_of_everything(monkeypatch):
     assert refused(ARM).startswith("12: there are more than 10 elements; split the file")
     monkeypatch.setattr(xml, "MAX_BYTES", 100)
     assert refused(ARM).startswith(f"1: has {len(ARM)} bytes; at most 100 are read")
+
+
+def test_a_density_is_no_mass():
+    begin, end = ARM.index('<mass value="2"/>'), ARM.index("</inertial>")
+    text = ARM[:begin] + '<density value="2"/>' + ARM[end:]
+    assert refused(text).startswith("5: <inertial> has no <mass>, and one is meant")
 
 
 def test_loops_of_joints():

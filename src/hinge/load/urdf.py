@@ -394,8 +394,8 @@ def _inertia(link: Element) -> Inertia:
         return Inertia()
     mass, tensor = (_only(element, tag) for tag in ("mass", "inertia"))
     about_com = np.zeros((3, 3)) if tensor is None else _tensor(tensor)
-    if mass is None and about_com.any():
-        raise element.error("<inertial> has no <mass>; add one")
+    if mass is None and (about_com.any() or element.all("density")):
+        raise element.error("<inertial> has no <mass>, and one is meant; add it")
     if mass is None:
         element.remark("inertial", "<inertial> has no <mass> and no moments; the link has none")
         return Inertia()
