@@ -20,6 +20,8 @@ from .lines import Outcome, line
 from .pool import CONFIGURATIONS, random_task, robot
 
 POOL = ["revolute", "spherical", "free", "gripper", "arm"]
+# what code for one sample and code for many may differ by, in eps of the largest entry
+_ROUNDING = 100
 # those whose kernels take long to compile, or which ask for more than arrays and names
 _LEFT_OUT = {"curvature", "mass_matrix_second_sensitivity", "constrained_forward_dynamics"}
 
@@ -28,8 +30,8 @@ _LEFT_OUT = {"curvature", "mass_matrix_second_sensitivity", "constrained_forward
 def spellings(rng: np.random.Generator) -> Outcome:
     """Arguments by place and by name, as arrays, lists, whole numbers, in other dtypes, orders and
     strides, unaligned, broadcast, of no samples, with NaN and of the wrong shape, settings right
-    and wrong: a method that has learnt dozens of other calls gives the bits, or the error, of one
-    that has learnt none."""
+    and wrong: a method that has learnt dozens of other calls gives the numbers, to rounding, or the
+    error, of one that has learnt none."""
     one, fresh = _twins(str(rng.choice(POOL)), str(rng.choice(["float64", "float32"])))
     method, count = _method(one, rng), 20
     for _ in range(count):
@@ -123,7 +125,8 @@ _WAYS: tuple[Callable[[np.ndarray], Any], ...] = (
     lambda x: x.astype(np.float64),
     lambda x: x.astype(np.longdouble),
     lambda x: x.astype(x.dtype.newbyteorder()),
-    lambda x: np.clip(np.nan_to_num(x), -9, 9).astype(np.int64),
+    # not 0: a quaternion has to be something
+    lambda x: np.ceil(np.clip(np.nan_to_num(np.abs(x)), 0.1, 9)).astype(np.int64),
     lambda x: np.asfortranarray(x),
     lambda x: x[::-1].copy()[::-1] if x.ndim else x,
     lambda x: x[..., :-1] if x.ndim else x,
@@ -181,7 +184,12 @@ def _assert_same(what: str, got: Any, expected: Any) -> None:
         return
     parts = zip(got, expected, strict=True) if isinstance(got, tuple) else [(got, expected)]
     for a, b in parts:
-        assert_same_bits(np.asarray(a), np.asarray(b), what)
+        # code for one sample and for many rounds differently
+        b = np.asarray(b)
+        eps = np.finfo(b.dtype).eps if b.dtype.kind == "f" else 0.0
+        with np.errstate(invalid="ignore"):
+            scale = np.abs(b[np.isfinite(b)]).max(initial=0.0)
+        assert np.allclose(a, b, 0.0, _ROUNDING * eps * scale, equal_nan=True), f"{what}: {a}, {b}"
 
 
 @line("calls", weight=1)

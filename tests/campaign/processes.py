@@ -140,10 +140,13 @@ def interrupts(rng: np.random.Generator) -> Outcome:
 
 
 _INTERRUPTS = """
-import signal
+import signal, sys
 import numpy as np
 import hinge
 from hinge import zoo
+
+# one that comes while something is being deleted Python only tells of
+sys.unraisablehook = lambda told: None if told.exc_type is KeyboardInterrupt else print(told)
 
 def work(salt):
     robot = zoo.arm(3)

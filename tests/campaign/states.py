@@ -53,8 +53,8 @@ def within_bounds(
 ) -> tuple[int, float]:
     """The worst distance from the plain code, in units of what rounding explains.
 
-    And of how many samples: where the bound overflows, or a number that it is divided by may be
-    zero, nothing is known.
+    And of how many samples: where the bound overflows, or the result may by rounding, or a number
+    that it is divided by may be zero, nothing is known.
     """
     n = len(states[0])
     got = np.concatenate([x.reshape(n, -1) for x in results], axis=1)
@@ -62,8 +62,8 @@ def within_bounds(
     here = with_bounds(task.kernel.program, states, _OF_CONSTANTS)
     known = np.ones(n, bool)
     with np.errstate(over="ignore"):
-        for (_, a), (_, b) in zip(there, here, strict=True):
-            known &= np.isfinite(a + b)
+        for (x, a), (_, b) in zip(there, here, strict=True):
+            known &= np.isfinite(np.abs(x) + (a + b))
     worst = 0.0
     for i, ((x, a), (_, b)) in enumerate(zip(there, here, strict=True)):
         off, bound = np.abs(got[known, i] - x[known]), a[known] + b[known]

@@ -255,5 +255,5 @@ def test_a_long_mechanism_without_mass_has_no_inverse():
     robot = hinge.Robot(b.build())
     q = np.zeros(robot.nq)
     assert_close(robot.mass_matrix(q), np.zeros((robot.nv, robot.nv)), 0.0)
-    with pytest.raises(hinge.SingularError, match="mass_matrix_inverse of 'ghost': the result is"):
+    with pytest.raises(hinge.SingularError, match="inverse of 'ghost': joint 'link64_joint' moves"):
         robot.mass_matrix_inverse(q)

@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from ..errors import ArgumentError
+from ..runtime.artifact import MAKING
 from ..runtime.backend import Backend
 from ..runtime.cpu import Cpu
 from ..runtime.kernel import Kernel
@@ -37,12 +38,14 @@ def compile_for(
     backend: Backend, fn: Callable[P, R], dtype: Any, shapes: Mapping[str, tuple[int, ...]]
 ) -> Kernel[P, R]:
     """The same on any backend."""
-    from ..graph.program import trace
-
     names = list(inspect.signature(fn).parameters)
     title = getattr(fn, "__name__", "kernel")
     sizes = checked_shapes(f"compile {title}", names, shapes)
-    program = trace(fn, list(sizes.values()), title)
+    with MAKING:
+        # imported here as well: a fork has to wait for that too
+        from ..graph.program import trace
+
+        program = trace(fn, list(sizes.values()), title)
     return Kernel(program, title, names, dtype, backend)
 
 

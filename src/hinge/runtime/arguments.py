@@ -21,6 +21,7 @@ __all__ = [
     "broadcast",
     "checked",
     "checked_out",
+    "in_range",
     "named",
     "out_of_the_way",
     "plain",
@@ -76,7 +77,11 @@ def plain(x: Any, dtype: np.dtype) -> Any:
         array = np.asarray(x)
     except ValueError:
         return x
-    return array.astype(dtype, "C") if array.dtype.kind in "fiub" else x
+    if array.dtype.kind not in "fiub":
+        return x
+    with np.errstate(over="ignore"):
+        made = array.astype(dtype, "C")
+    return made if np.isfinite(made).all() else x
 
 
 def named(
@@ -109,13 +114,20 @@ def checked(
         for a, x in pairs:
             if problem := _wrong(a, x.astype(float, copy=False)):
                 raise ArgumentError(f"{where}: {problem}")
-        arrays = [a.in_range(x, dtype) for a, x in pairs]
-    return [x.astype(dtype, copy=not x.flags.aligned) for x in arrays], lead
+    with np.errstate(over="ignore"):
+        return [x.astype(dtype, copy=not x.flags.aligned) for x in arrays], lead
+
+
+def in_range(arguments: Sequence[Argument], dtype: np.dtype) -> list[np.ndarray]:
+    """Arguments of one sample, sound ones, in numbers that a dtype can deal with."""
+    return [a.in_range(np.asarray(a.value), dtype).astype(dtype) for a in arguments]
 
 
 def broadcast(where: str, arguments: Sequence[Argument]) -> dict[str, np.ndarray]:
     """The arguments as floats, checked and broadcast to their common leading shape."""
     arrays, lead = checked(where, arguments, np.dtype(float), strict=True)
+    if lead == ():
+        arrays = in_range(arguments, np.dtype(float))
     pairs = zip(arguments, arrays, strict=True)
     return {a.name: np.broadcast_to(x, lead + a.shape) for a, x in pairs}
 

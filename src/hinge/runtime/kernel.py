@@ -9,7 +9,16 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..graph.operations import Operations
-from .arguments import Argument, checked, checked_out, named, out_of_the_way, plain, refuse_infinite
+from .arguments import (
+    Argument,
+    checked,
+    checked_out,
+    in_range,
+    named,
+    out_of_the_way,
+    plain,
+    refuse_infinite,
+)
 from .artifact import Artifact, Source
 from .backend import Backend, Loaded
 from .check import check_dtype
@@ -158,6 +167,8 @@ class Kernel(Generic[P, R]):
         """
         arrays, lead = checked(where, arguments, self.dtype, strict=True)
         results = self._filled(where, arrays, lead, out)
+        if lead == () and not all(np.isfinite(x).all() for x in results):
+            results = self._filled(where, in_range(arguments, self.dtype), lead, out)
         refuse_infinite(where, lead, results)
         return tuple(results) if self.artifact.several else results[0]
 
