@@ -24,6 +24,7 @@ LAYERS = [
     ["specialize"],
     ["runtime"],
     ["functions"],
+    ["viewer"],
     ["robot"],
     ["motion"],
     ["control"],

@@ -101,6 +101,13 @@ class Trajectory:
 
         return plot_trajectory(self, path)
 
+    def draw(self, path: str | Path, size: tuple[int, int] = (800, 600)) -> None:
+        """Write the motion as a film, GIF or MP4, by the ending; of a batch others are ghosts."""
+        from ..viewer.output import FILMS, check_ending, film, write_film
+
+        check_ending(f"draw of a motion of {self.robot.name!r}", path, FILMS)
+        write_film(path, film(self.robot, self.t, self.q, size))
+
 
 def simulate(
     robot: Robot,

@@ -14,12 +14,15 @@ from .geometry import Geometry
 from .kinematics import Kinematics
 from .linearized import Linearized
 from .operational import Operational
+from .sight import Sight
 from .underactuated import Underactuated
 
 __all__ = ["Robot", "check_robot", "load"]
 
 
-class Robot(Kinematics, Dynamics, Diagonalized, Geometry, Underactuated, Operational, Linearized):
+class Robot(
+    Sight, Kinematics, Dynamics, Diagonalized, Geometry, Underactuated, Operational, Linearized
+):
     """A mechanism ready for use; each base class is a chapter of its methods.
 
     Every method takes arrays with any leading shape and broadcasts them: `q` (…, nq), `qd`, `qdd`,

@@ -1,0 +1,110 @@
+"""What a viewer needs of a robot, and where a robot stands while it moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..model.joints import Free
+from ..model.mechanism import Mechanism
+from .look import Look
+
+__all__ = ["Actor", "Place", "all_poses", "place_of"]
+
+_DIRECTIONS = 200  # in which the outside of a body is looked for
+
+
+class Actor(Protocol):
+    """A robot: it has a mechanism, and says where bodies and frames are."""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """Its bodies, joints and frames."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    def neutral(self) -> np.ndarray:
+        """A configuration to start with: (nq,)."""
+        ...
+
+    def poses(self, q: Any) -> np.ndarray:
+        """X_WB of every body: (…, n_bodies, 4, 4)."""
+        ...
+
+    def frame_pose(self, q: Any, frame: str) -> np.ndarray:
+        """X_WF of a frame: (…, 4, 4)."""
+        ...
+
+    def jacobian(self, q: Any, frame: str) -> np.ndarray:
+        """(ω; v) of a frame, world axes, from q̇: (…, 6, nv)."""
+        ...
+
+    def integrate(self, q: Any, dv: Any) -> np.ndarray:
+        """q ⊞ dv: (…, nq)."""
+        ...
+
+    def center_of_mass(self, q: Any) -> np.ndarray:
+        """In the world: (…, 3)."""
+        ...
+
+
+def all_poses(actor: Actor, q: Any) -> np.ndarray:
+    """X_WB of the ground and every body: (…, 1 + n_bodies, 4, 4)."""
+    bodies = actor.poses(q)
+    ground = np.broadcast_to(np.eye(4), (*bodies.shape[:-3], 1, 4, 4))
+    return np.concatenate([ground, bodies], axis=-3)
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Where a robot stays: outermost points of it (N, 3), and the height of the ground."""
+
+    points: np.ndarray
+    ground: float
+
+    @property
+    def middle(self) -> np.ndarray:
+        """Of the box around the points."""
+        return (self.points.min(axis=0) + self.points.max(axis=0)) / 2
+
+    @property
+    def size(self) -> float:
+        """The diagonal of the box, m."""
+        return float(np.linalg.norm(np.ptp(self.points, axis=0)))
+
+
+def place_of(mechanism: Mechanism, look: Look, poses: np.ndarray) -> Place:
+    """Where a robot is in all of these poses (…, 1 + n_bodies, 4, 4).
+
+    What stands on the loose stands on the ground; for others the ground is at z = 0, or lower.
+    """
+    found = [np.zeros((0, 3))]
+    for k, meshes in enumerate(look.visuals):
+        if meshes:
+            points = _outermost(np.concatenate([mesh.vertices for mesh in meshes]))
+            X = poses[..., k, :, :].reshape(-1, 4, 4)
+            found.append(
+                (points @ np.swapaxes(X[:, :3, :3], 1, 2) + X[:, None, :3, 3]).reshape(-1, 3)
+            )
+    points = np.concatenate(found)
+    points = points if len(points) else np.array([[-0.5] * 3, [0.5] * 3])
+    loose = any(isinstance(b.joint, Free) and b.parent == 0 for b in mechanism.bodies[1:])
+    low = float(points[:, 2].min())
+    return Place(points, low if loose else min(low, 0.0))
+
+
+def _outermost(points: np.ndarray) -> np.ndarray:
+    """Those that are farthest in some of many directions."""
+    # a spiral of even spacing on the sphere
+    i = np.arange(_DIRECTIONS) + 0.5
+    z, turn = 1 - 2 * i / _DIRECTIONS, i * np.pi * (3 - np.sqrt(5))
+    r = np.sqrt(1 - z * z)
+    directions = np.stack([r * np.cos(turn), r * np.sin(turn), z], axis=-1)
+    directions = np.concatenate([directions, np.eye(3), -np.eye(3)])
+    return points[np.unique((points @ directions.T).argmax(axis=0))]

@@ -1,0 +1,116 @@
+"""Meshes from files: STL, OBJ, DAE, glTF and PLY, read by trimesh; what cannot be read is a box."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelWarning
+from ..model.shapes import Shape
+from .mesh import Mesh, box, creased
+
+__all__ = ["MOST_BYTES", "MOST_FACES", "read_mesh"]
+
+MOST_BYTES, MOST_FACES = 200_000_000, 2_000_000
+_KNOWN = ("stl", "obj", "dae", "gltf", "glb", "ply")
+_STAND_IN = 0.05  # m, the side of the box
+_INSTALL = 'install it with: pip install "hinge-dynamics[view]"'
+
+
+def read_mesh(shape: Shape, body: str) -> list[Mesh]:
+    """The triangles of a file, one mesh per colour; a box and a warning if there are none."""
+    path = shape.mesh or ""
+    try:
+        parts = _read(path)
+    except _MeshError as problem:
+        warnings.warn(
+            f"body {body!r}: mesh {path!r} {problem}; it is drawn as a box of {_STAND_IN:g} m",
+            ModelWarning,
+            stacklevel=2,
+        )
+        return [box((_STAND_IN,) * 3)]
+    return [part.scaled(shape.size) for part in parts]
+
+
+class _MeshError(Exception):
+    """Why a file is not a mesh to be drawn."""
+
+
+@lru_cache(maxsize=256)
+def _read(path: str) -> Sequence[Mesh]:
+    kind = path.rpartition(".")[2].lower()
+    if kind not in _KNOWN:
+        raise _MeshError(f"is of an unknown format; known: {', '.join(_KNOWN)}")
+    if not os.path.isfile(path):
+        where = "; pass the folder of its package in package_dirs" if "://" in path else ""
+        raise _MeshError(f"is not there{where}")
+    if (size := os.path.getsize(path)) > MOST_BYTES:
+        raise _MeshError(f"is huge: {size / 1e6:.0f} MB, drawn are up to {MOST_BYTES / 1e6:.0f}")
+    for module in ("trimesh", *(["collada"] if kind == "dae" else [])):
+        if find_spec(module) is None:
+            raise _MeshError(f"needs {module}, which is not installed; {_INSTALL}")
+    parts = _loaded(path)
+    count = sum(len(part.faces) for part in parts)
+    if count > MOST_FACES:
+        raise _MeshError(f"is huge: {count} triangles, drawn are up to {MOST_FACES}")
+    if not count or not all(np.isfinite(part.vertices).all() for part in parts):
+        raise _MeshError("has no triangles, or points that are nowhere")
+    return parts
+
+
+def _loaded(path: str) -> list[Mesh]:
+    import trimesh
+
+    resolver: Any = _Beside(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            scene: Any = trimesh.load_scene(path, resolver=resolver)
+            return [_part(mesh) for mesh in scene.dump() if len(getattr(mesh, "faces", ()))]
+    except Exception as error:  # readers of other people's files raise anything
+        raise _MeshError(f"cannot be read: {type(error).__name__}: {error}") from None
+
+
+def _part(mesh: Any) -> Mesh:
+    """A mesh with its own colours: none, one, or one per vertex, as a texture has them."""
+    part = Mesh(np.array(mesh.vertices, dtype=float), np.array(mesh.faces))
+    if not mesh.visual.defined:
+        return creased(part)
+    rgba = np.asarray(_colors(mesh.visual), dtype=float).reshape(-1, 4) / 255
+    if (rgba == rgba[0]).all():
+        r, g, b, a = rgba[0].tolist()
+        return creased(part.painted((r, g, b, a)))
+    return creased(replace(part, colors=rgba[:, :3]))
+
+
+def _colors(visual: Any) -> np.ndarray:
+    """(4,) or (V, 4), of 0 … 255."""
+    material = getattr(visual, "material", None)
+    if material is None:
+        return visual.vertex_colors
+    image = getattr(material, "image", None) or getattr(material, "baseColorTexture", None)
+    return material.main_color if image is None else visual.to_color().vertex_colors
+
+
+class _Beside:
+    """What a mesh file names, textures and buffers, is read from its own folder alone."""
+
+    def __init__(self, path: str) -> None:
+        self.folder = os.path.realpath(os.path.dirname(path))
+
+    def get(self, name: str) -> bytes:
+        """The contents of a file in the folder, or below it."""
+        path = os.path.realpath(os.path.join(self.folder, name))
+        if os.path.commonpath([path, self.folder]) != self.folder:
+            raise _MeshError(f"names {name!r}, which is out of its folder")
+        with open(path, "rb") as file:
+            return file.read(MOST_BYTES)
+
+    __getitem__ = get

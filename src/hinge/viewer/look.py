@@ -1,0 +1,221 @@
+"""From a mechanism to what is drawn of each body: its shapes, or limbs from joint to joint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..algebra.spatial import Inertia, Transform
+from ..model.joints import Free
+from ..model.mechanism import Body, Mechanism
+from ..model.shapes import Shape
+from .files import read_mesh
+from .mesh import Mesh, Rgba, box, sheet, tapered, unit
+
+__all__ = ["ACCENT", "DARK", "LIGHT", "Look", "inertia_box", "look_of", "shape_meshes"]
+
+# the colours of everything that has none of its own
+LIGHT: Rgba = (0.90, 0.91, 0.93, 1.0)
+DARK: Rgba = (0.20, 0.22, 0.26, 1.0)
+ACCENT: Rgba = (0.95, 0.42, 0.13, 1.0)
+
+_UNPAINTED = Shape("box", ()).rgba
+_ENDLESS = 10.0  # m, half the side of an endless plane
+_DENSITY = 1200.0  # kg/m³, of limbs whose thickness nothing tells
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Meshes of every body, the ground first, in the body's own axes."""
+
+    visuals: list[list[Mesh]]
+    collisions: list[list[Mesh]]
+
+    @property
+    def faces(self) -> int:
+        """How many triangles are seen."""
+        return sum(len(mesh.faces) for meshes in self.visuals for mesh in meshes)
+
+
+def look_of(mechanism: Mechanism) -> Look:
+    """What is drawn of a mechanism; without shapes it is made of limbs between its joints."""
+    bodies = mechanism.bodies
+    collisions = [_meshes(b, b.collisions) for b in bodies]
+    if any(b.visuals for b in bodies[1:]):
+        plain = all(_is_plain(s) for b in bodies for s in b.visuals)
+        visuals = [_meshes(b, b.visuals, dressed=plain) for b in bodies]
+        if plain:
+            tips = set(range(1, len(bodies))) - {b.parent for b in bodies}
+            visuals = [
+                [m.painted(ACCENT) for m in meshes] if k in tips else meshes
+                for k, meshes in enumerate(visuals)
+            ]
+            hubs = _hubs(mechanism, [_thickness(b) for b in bodies])
+            visuals = [a + b for a, b in zip(visuals, hubs, strict=True)]
+    else:
+        visuals = _limbs(mechanism)
+    return Look(visuals, collisions)
+
+
+def _is_plain(shape: Shape) -> bool:
+    return shape.kind != "mesh" and shape.rgba == _UNPAINTED
+
+
+def _meshes(body: Body, shapes: tuple[Shape, ...], dressed: bool = False) -> list[Mesh]:
+    return [m for shape in shapes for m in shape_meshes(shape, body.name, dressed)]
+
+
+def shape_meshes(shape: Shape, body: str = "", dressed: bool = False) -> list[Mesh]:
+    """The triangles of a shape in the axes of its body; dressed: with edges rounded off."""
+    meshes = read_mesh(shape, body) if shape.kind == "mesh" else [_primitive(shape, dressed)]
+    if shape.rgba != _UNPAINTED:
+        meshes = [mesh.painted(shape.rgba) for mesh in meshes]
+    return [_with_paint(mesh).placed(shape.placement) for mesh in meshes]
+
+
+def _with_paint(mesh: Mesh) -> Mesh:
+    return mesh if mesh.rgba or mesh.colors is not None else mesh.painted(LIGHT)
+
+
+def _primitive(shape: Shape, dressed: bool) -> Mesh:
+    kind, size = shape.kind, shape.size
+    if kind == "box":
+        return box(size, 0.2 * min(size) if dressed else 0.0)
+    if kind == "sphere":
+        return tapered(size[0], size[0], 0.0)
+    if kind == "ellipsoid":
+        return tapered(1.0, 1.0, 0.0).scaled(size)
+    if kind == "plane":
+        return sheet(*(x or _ENDLESS for x in size[:2]))
+    radius, length = size
+    down = Transform(translation=(0.0, 0.0, -length / 2))
+    if kind == "capsule" or not dressed:
+        return tapered(radius, radius, length, float(kind == "capsule")).placed(down)
+    # a rounded end within the length
+    rim = min(0.5, 0.45 * length / radius)
+    inner = tapered(radius, radius, length - 2 * rim * radius, rim)
+    return inner.placed(Transform(translation=(0.0, 0.0, rim * radius - length / 2)))
+
+
+# limbs: what a body without shapes looks like
+
+
+def _limbs(mechanism: Mechanism) -> list[list[Mesh]]:
+    """A limb from each joint to the next ones, a box for trunks, a foot for what is fixed."""
+    bodies = mechanism.bodies
+    ends = [_ends(mechanism, k) for k in range(len(bodies))]
+    spans = [
+        np.linalg.norm(p - _socket(b).translation)
+        for b, points in zip(bodies[1:], ends[1:], strict=True)
+        for p in points
+    ]
+    typical = float(np.median(spans)) if spans else 0.1
+    radii = [_radius(b, points, typical) for b, points in zip(bodies, ends, strict=True)]
+    meshes: list[list[Mesh]] = [[] for _ in bodies]
+    for k, body in enumerate(bodies[1:], 1):
+        start = _socket(body).translation
+        inner = [b for b in bodies[1:] if b.parent == k]
+        if len(inner) > 2 or isinstance(body.joint, Free) or not ends[k]:
+            meshes[k] += _trunk(body.inertia, typical)
+        color = LIGHT if inner else ACCENT
+        meshes[k] += [_limb(start, p, radii[k], color) for p in ends[k]]
+    hubs = _hubs(mechanism, radii)
+    return [a + b for a, b in zip(meshes, hubs, strict=True)]
+
+
+def _ends(mechanism: Mechanism, k: int) -> list[np.ndarray]:
+    """Where a limb leads to: the next joints, else the farthest frame, else beyond the centre."""
+    start = _socket(mechanism.bodies[k]).translation
+    next_ = [b.placement.translation for b in mechanism.bodies[1:] if b.parent == k]
+    if not next_:
+        frames = [f.placement.translation for f in mechanism.frames if f.body == k]
+        beyond = 2 * np.array(mechanism.bodies[k].inertia.com) - start
+        next_ = [max((*frames, beyond), key=lambda p: float(np.linalg.norm(p - start)))]
+    return [p for p in next_ if np.linalg.norm(p - start) > 1e-6]
+
+
+def _socket(body: Body) -> Transform:
+    """The joint's moving frame, in the axes of the body it carries."""
+    return body.offset.inv
+
+
+def _radius(body: Body, ends: list[np.ndarray], typical: float) -> float:
+    """Of limbs as heavy as the body, if they are as heavy as most."""
+    start = _socket(body).translation
+    length = sum(float(np.linalg.norm(p - start)) for p in ends) or typical
+    radius = np.sqrt(max(body.inertia.mass, 0.0) / (np.pi * length * _DENSITY))
+    return float(np.clip(radius, 0.07 * typical, 0.3 * typical))
+
+
+def _limb(start: np.ndarray, end: np.ndarray, radius: float, color: Rgba) -> Mesh:
+    along = end - start
+    length = float(np.linalg.norm(along))
+    X = Transform(_z_along(along), start)
+    return tapered(radius, 0.75 * radius, length).painted(color).placed(X)
+
+
+def _trunk(inertia: Inertia, typical: float) -> list[Mesh]:
+    X, size = inertia_box(inertia)
+    size = np.clip(size, 0.25 * typical, 4 * typical)
+    return [box(tuple(size), 0.25 * min(size)).painted(LIGHT).placed(X)] if inertia.mass else []
+
+
+def inertia_box(inertia: Inertia) -> tuple[Transform, np.ndarray]:
+    """The even box that has this mass and these moments: where it is, and its three sides."""
+    moments, axes = np.linalg.eigh(np.array(inertia.about_com, dtype=float))
+    axes[:, 2] *= np.linalg.det(axes)
+    mass = max(float(inertia.mass), 1e-12)
+    sides = np.sqrt(np.maximum(6 * (moments.sum() - 2 * moments) / mass, 0.0))
+    return Transform(axes, inertia.com), sides
+
+
+# joints: what turns and slides
+
+
+def _hubs(mechanism: Mechanism, radii: list[float]) -> list[list[Mesh]]:
+    meshes: list[list[Mesh]] = [[] for _ in mechanism.bodies]
+    for k, body in enumerate(mechanism.bodies[1:], 1):
+        if not isinstance(body.joint, Free):
+            hub = _hub(body, radii[k], radii[body.parent])
+            meshes[k] += [m.painted(DARK).placed(_socket(body)) for m in hub]
+    return meshes
+
+
+def _hub(body: Body, own: float, parent: float) -> list[Mesh]:
+    """A drum along the axis of a hinge, a ball for several, a sleeve for what slides.
+
+    own, parent: how thick the limbs are that it joins; 0 if that is not known.
+    """
+    joint, radii = body.joint, [r for r in (own, parent) if r]
+    H = joint.H(joint.neutral())
+    turns, slides = (H[np.abs(part).max(axis=1) > 0] for part in (H[:, :3], H[:, 3:]))
+    if not radii or not len(turns) + len(slides) or len(slides) > 2:
+        return []
+    if len(turns) > 1:
+        return [tapered(1.15 * min(radii), 1.15 * min(radii), 0.0)]
+    axis = turns[0, :3] if len(turns) else slides[0, 3:]
+    X = Transform(_z_along(axis))
+    if not len(turns):
+        side = 2.6 * min(radii)
+        return [box((side, side, 1.2 * side), 0.15 * side).placed(X)]
+    toward = _socket(body).rotation.T @ (np.array(body.inertia.com) - _socket(body).translation)
+    twists = abs(unit(toward) @ unit(axis)) > 0.9
+    wide, half = 1.04 * max(radii), (0.3 if twists else 1.12) * max(radii)
+    rim = 0.15
+    drum = tapered(wide, wide, 2 * (half - rim * wide), rim)
+    return [drum.placed(X @ Transform(translation=(0.0, 0.0, rim * wide - half)))]
+
+
+def _thickness(body: Body) -> float:
+    """The radius of the thickest shape; 0 without one."""
+    round_ = ("cylinder", "capsule", "sphere")
+    radii = [s.size[0] if s.kind in round_ else min(s.size) / 2 for s in body.visuals]
+    return max(radii, default=0.0)
+
+
+def _z_along(v: np.ndarray) -> np.ndarray:
+    """A rotation that lays z along a vector."""
+    z = unit(np.asarray(v, dtype=float))
+    x = unit(np.cross(np.eye(3)[int(np.argmin(np.abs(z)))], z))
+    return np.stack([x, np.cross(z, x), z], axis=-1)

@@ -1,0 +1,127 @@
+"""Pictures and films of a robot in files: PNG, SVG and PDF; GIF and MP4; HTML is `page`'s."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError, HingeError
+from ..runtime.progress import progress
+from .actor import Actor, Place, all_poses, place_of
+from .camera import Camera
+from .look import Look, look_of
+from .mesh import Mesh
+from .picture import Solid, draw, gathered
+
+__all__ = ["FILMS", "PICTURES", "check_ending", "film", "picture", "write_film", "write_picture"]
+
+PICTURES, FILMS = (".png", ".svg", ".pdf"), (".gif", ".mp4")
+_SIZE = (800, 600)
+_FRAMES = 25  # of a film in a second
+_GHOST = 0.3  # how much of its colours a ghost keeps
+_AZIMUTH = -0.9
+
+
+def picture(
+    actor: Actor, q: Any, size: tuple[int, int] = _SIZE, azimuth: float = _AZIMUTH
+) -> np.ndarray:
+    """A robot at q (nq,), (height, width, 3) of 0 … 255; of a batch the first, others as ghosts."""
+    look = look_of(actor.mechanism)
+    poses = all_poses(actor, q)
+    place = place_of(actor.mechanism, look, poses)
+    return _frame(look, poses.reshape(-1, *poses.shape[-3:]), place, size, azimuth)
+
+
+def film(
+    actor: Actor, t: np.ndarray, q: np.ndarray, size: tuple[int, int] = _SIZE
+) -> Iterator[np.ndarray]:
+    """The pictures of a motion, t (T,) and q (T, …, nq), as many a second as a film has."""
+    look = look_of(actor.mechanism)
+    count = max(int(round((t[-1] - t[0]) * _FRAMES)), 1)
+    index = np.searchsorted(t, t[0] + np.arange(count + 1) / _FRAMES).clip(0, len(t) - 1)
+    poses = all_poses(actor, q[index])
+    place = place_of(actor.mechanism, look, poses)
+    for X in progress(poses, "drawing"):
+        yield _frame(look, X.reshape(-1, *X.shape[-3:]), place, size, _AZIMUTH)
+
+
+def _frame(
+    look: Look, poses: np.ndarray, place: Place, size: tuple[int, int], azimuth: float
+) -> np.ndarray:
+    width, height = size
+    camera = Camera.around(place.points, azimuth, aspect=width / height)
+    ghosts = [[_ghost(mesh) for mesh in meshes] for meshes in look.visuals]
+    parts = [gathered(look.visuals if i == 0 else ghosts, X) for i, X in enumerate(poses)]
+    return draw(Solid.together(parts), camera, width, height, place.ground)
+
+
+def _ghost(mesh: Mesh) -> Mesh:
+    return replace(mesh, rgba=None, colors=_GHOST * mesh.paint + (1 - _GHOST) * 0.93)
+
+
+def write_picture(path: str | Path, pixels: np.ndarray) -> None:
+    """As PNG, SVG or PDF, by the ending."""
+    from matplotlib.figure import Figure
+
+    height, width = pixels.shape[:2]
+    figure = Figure(figsize=(width / 100, height / 100), dpi=100)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_axis_off()
+    axes.imshow(pixels, interpolation="none", aspect="auto")
+    figure.savefig(path, dpi=100)
+
+
+def write_film(path: str | Path, frames: Iterator[np.ndarray]) -> None:
+    """As GIF or MP4, by the ending."""
+    if Path(path).suffix.lower() == ".mp4":
+        _write_mp4(path, frames)
+        return
+    from PIL import Image
+
+    # the colours of the first picture for all, so that nothing flickers
+    first = Image.fromarray(next(frames)).quantize(128)
+    rest = [Image.fromarray(x).quantize(palette=first, dither=Image.Dither.NONE) for x in frames]
+    first.save(path, save_all=True, append_images=rest, duration=1000 // _FRAMES, loop=0)
+
+
+def _write_mp4(path: str | Path, frames: Iterator[np.ndarray]) -> None:
+    program = _ffmpeg(path)
+    first = next(frames)
+    height, width = first.shape[:2]
+    given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(_FRAMES)]
+    made = ["-pix_fmt", "yuv420p", "-vcodec", "libx264", "-movflags", "+faststart", str(path)]
+    command = [program, "-y", "-loglevel", "error", *given, "-i", "-", *made]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        pixels = b"".join(x.tobytes() for x in (first, *frames))
+        _, said = run.communicate(pixels)
+    if run.returncode:
+        words = said.decode(errors="replace").strip()
+        raise HingeError(f"cannot write {path}: ffmpeg says: {words}")
+
+
+def _ffmpeg(path: str | Path) -> str:
+    found = shutil.which("ffmpeg")
+    if found is None and find_spec("imageio_ffmpeg"):
+        found = import_module("imageio_ffmpeg").get_ffmpeg_exe()
+    if found is None:
+        raise HingeError(
+            f"cannot write {path}: MP4 needs the program ffmpeg; install it, or "
+            f"`pip install imageio-ffmpeg`, or write a .gif"
+        )
+    return found
+
+
+def check_ending(where: str, path: str | Path, known: tuple[str, ...]) -> str:
+    """The ending of a path, if it is one that can be written."""
+    ending = Path(path).suffix.lower()
+    if ending not in known:
+        raise ArgumentError(f"{where}: cannot write {str(path)!r}; expected {', '.join(known)}")
+    return ending

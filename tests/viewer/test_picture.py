@@ -1,0 +1,124 @@
+"""Pictures without a display: what a pixel sees is what the kinematics says."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import hinge
+from hinge.viewer import output
+from hinge.viewer.camera import Camera
+from hinge.viewer.mesh import tapered
+from hinge.viewer.picture import Solid, draw, gathered
+from hinge.viewer.raster import Seen, rasterize
+
+
+def test_a_pixel_sees_the_nearest_triangle_and_where():
+    points = np.array(
+        [[0, 0, 2.0], [40, 0, 2.0], [0, 40, 4.0], [0, 0, 1.0], [9, 0, 1.0], [0, 9, 1]]
+    )
+    faces = np.array([[0, 1, 2], [3, 5, 4]])
+    owner, near = (x.reshape(20, 30) for x in rasterize(points, faces, 30, 20))
+    assert owner[2, 2] == 1 and owner[12, 12] == 0 and owner[19, 29] == -1
+    assert near[2, 2] == pytest.approx(1.0) and near[19, 29] == 0
+    seen = Seen(points, faces, owner.ravel(), 30)
+    depth = seen.blend(points[:, 2:], faces)[:, 0]
+    np.testing.assert_allclose(1 / depth, near.ravel()[seen.at])
+    # as many pixels as the triangle has area, near enough
+    assert np.count_nonzero(owner == 1) == pytest.approx(81 / 2, abs=6)
+
+
+def test_what_is_behind_the_eye_or_has_no_area_is_not_seen():
+    points = np.array([[0, 0, -2.0], [40, 0, 2.0], [0, 40, 4.0], [5, 5, 1], [6, 6, 1], [7, 7, 1.0]])
+    owner, _ = rasterize(points, np.array([[0, 1, 2], [3, 4, 5]]), 30, 20)
+    assert (owner == -1).all()
+
+
+def test_a_marker_is_where_the_frame_is_projected():
+    robot = hinge.zoo.arm(7)
+    q = robot.random_configuration(3)
+    tool = robot.frame_pose(q, "tool")[:3, 3]
+    ball = tapered(0.02, 0.02, 0.0).painted((1.0, 0.0, 0.0, 1.0))
+    X = np.eye(4)
+    X[:3, 3] = tool
+    camera = Camera.around(np.stack([*robot.poses(q)[:, :3, 3], tool]))
+    pixels = draw(gathered([[ball]], X[None]), camera, 400, 300, ground=None).astype(int)
+    red = np.argwhere(pixels[..., 0] - pixels[..., 1] > 60)
+    column, row, _ = camera.pixels(tool, 400, 300)
+    assert len(red) > 20
+    np.testing.assert_allclose(red.mean(axis=0) + 0.5, (row, column), atol=0.7)
+
+
+def test_a_camera_sees_all_of_it():
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(50, 3)) * (3, 1, 0.1)
+    for azimuth in (-2.0, 0.0, 1.0):
+        at = Camera.around(points, azimuth, 1.5, aspect=2.0).pixels(points, 200, 100)
+        assert (at > 0).all() and (at[:, 0] < 200).all() and (at[:, 1] < 100).all()
+    straight_down = Camera(np.array([0.0, 0.0, 3.0]), np.zeros(3))
+    np.testing.assert_allclose(straight_down.pixels(np.zeros(3), 20, 10), (10, 5, 3))
+
+
+def test_the_robot_and_its_shadow_are_in_the_picture(tmp_path):
+    robot = hinge.zoo.quadruped()
+    pixels = robot.draw(size=(160, 120))
+    assert pixels.shape == (120, 160, 3) and pixels.dtype == np.uint8
+    # its legs are orange, and the ground is darker in its shadow than anywhere else
+    orange = (pixels[..., 0] > 150) & (pixels[..., 2] < 90)
+    assert np.count_nonzero(orange) > 50
+    light, dark = (tmp_path / name for name in ("a.png", "b.svg"))
+    batch = np.stack([robot.neutral(), robot.neutral()])
+    batch[1, 0] += 0.6
+    ghost = robot.draw(batch, light, size=(160, 120))
+    assert (ghost != pixels).any() and light.read_bytes().startswith(b"\x89PNG")
+    robot.draw(path=dark, size=(80, 60))
+    assert b"<svg" in dark.read_bytes()
+
+
+def test_nothing_at_all_is_a_picture_of_the_ground():
+    empty = gathered([[]], np.eye(4)[None])
+    low, high = empty.corners
+    pixels = draw(Solid.together([empty, empty]), Camera.around(np.stack([low, high])), 40, 30)
+    assert pixels.min() > 150
+
+
+def test_a_file_of_an_unknown_kind_is_refused(tmp_path):
+    with pytest.raises(
+        hinge.ArgumentError, match=r"draw of 'arm1': cannot write .*a.foo'; expected"
+    ):
+        hinge.zoo.arm(1).draw(path=tmp_path / "a.foo")
+
+
+def motion(robot, duration=0.12):
+    return hinge.simulate(robot, robot.neutral(), duration=duration, dt=0.01)
+
+
+def test_a_motion_is_a_film(tmp_path):
+    found = motion(hinge.zoo.pendulum(1))
+    frames = list(output.film(found.robot, found.t, found.q, (60, 40)))
+    assert len(frames) == 4 and frames[0].shape == (40, 60, 3)
+    found.draw(tmp_path / "a.gif", size=(60, 40))
+    from PIL import Image
+
+    with Image.open(tmp_path / "a.gif") as film:
+        assert film.n_frames > 1
+
+
+def test_mp4_needs_a_program(tmp_path, monkeypatch):
+    found = motion(hinge.zoo.pendulum(1))
+    monkeypatch.setattr(output.shutil, "which", lambda name: None)
+    monkeypatch.setattr(output, "find_spec", lambda name: None)
+    with pytest.raises(hinge.HingeError, match="MP4 needs the program ffmpeg"):
+        found.draw(tmp_path / "a.mp4", size=(60, 40))
+    # one that says no
+    monkeypatch.setattr(output.shutil, "which", lambda name: "false")
+    with pytest.raises(hinge.HingeError, match="cannot write .*: ffmpeg says"):
+        found.draw(tmp_path / "a.mp4", size=(60, 40))
+
+
+def test_mp4(tmp_path):
+    if shutil.which("ffmpeg") is None:
+        pytest.skip("ffmpeg is not installed")
+    motion(hinge.zoo.pendulum(1)).draw(tmp_path / "a.mp4", size=(60, 40))
+    assert subprocess.run(["ffmpeg", "-v", "error", "-i", tmp_path / "a.mp4"]).returncode != 2
