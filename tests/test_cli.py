@@ -58,6 +58,31 @@ def test_info_says_no_in_one_line(tmp_path, capsys):
     assert "the root element is <html>" in " ".join(capsys.readouterr().err.split())
 
 
+def test_view_writes_a_picture_or_opens_a_page(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("viser")
+    from hinge.viewer.scene import Scene
+
+    path = tmp_path / "bot.urdf"
+    path.write_text(URDF.replace('izz="0.9"', 'izz="0.1"'))
+    assert main(["view", str(path), "-o", str(tmp_path / "bot.png"), "--floating-base"]) == 0
+    assert (tmp_path / "bot.png").read_bytes().startswith(b"\x89PNG")
+    assert main(["view", str(path), str(path), "-o", "bot.png"]) == 1
+    assert "--output takes one robot, got 2 files" in capsys.readouterr().err
+    waited = []
+    monkeypatch.setattr(Scene, "wait", lambda scene: waited.append(scene) or scene.close())
+    assert main(["view", str(path), str(path), "--no-browser"]) == 0
+    printed = capsys.readouterr().out
+    assert len(waited) == 2 and printed.count("http://localhost:") == 2
+    assert main(["view", str(path), "-o", "bot.foo"]) == 1
+    assert "cannot write 'bot.foo'" in " ".join(capsys.readouterr().err.split())
+
+
+def test_help_shows_an_example(capsys):
+    with pytest.raises(SystemExit):
+        main(["view", "--help"])
+    assert "example: hinge view" in capsys.readouterr().out
+
+
 def test_the_command_is_installed(tmp_path):
     command = os.path.join(os.path.dirname(sys.executable), "hinge")
     run = subprocess.run([command, "info", "nothing"], capture_output=True, text=True, cwd=tmp_path)

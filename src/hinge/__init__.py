@@ -30,7 +30,7 @@ from .model.joints import (
 )
 from .model.mechanism import Body, Frame, Mechanism
 from .model.shapes import Shape
-from .robot import Robot, load
+from .robot import Robot, load, view
 from .runtime.kernel import Kernel
 
 __all__ = [
@@ -84,6 +84,7 @@ __all__ = [
     "rollout",
     "simulate",
     "trajectory_sensitivity",
+    "view",
     "vjp",
     "where",
     "zoo",

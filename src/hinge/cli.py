@@ -1,4 +1,4 @@
-"""The command `hinge`: a demonstration, a look at a robot file, the cache of kernels."""
+"""The command `hinge`: a demonstration, a look at robot files, the cache of kernels."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import argparse
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from . import __version__
-from .errors import HingeError, ModelWarning
+from .errors import ArgumentError, HingeError, ModelWarning
 from .motion.simulate import simulate
 from .robot import Robot, load, zoo
 from .robot.report import concerns, joint_table, tree
@@ -32,8 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo.add_argument("--output", default="hinge_demo.svg", help="the plot to write (SVG or PNG)")
     info = commands.add_parser("info", help="print a robot: tree, joints, masses, limits, warnings")
     info.add_argument("file", help="a URDF or MJCF file")
-    info.add_argument("--floating-base", action="store_true", help="let the root link move freely")
-    info.add_argument("--package-dir", action="append", default=[], help="where package:// is")
+    _add_view(commands)
+    for command in (info, commands.choices["view"]):
+        _add_loading(command)
     kept = commands.add_parser("cache", help="compiled kernels on disk")
     kept.add_argument("action", choices=("info", "clear"), help="tell about them, or delete them")
     given = parser.parse_args(arguments)
@@ -43,12 +45,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _demo(console, Path(given.output))
         elif given.command == "cache":
             _cache(console, given.action)
+        elif given.command == "view":
+            _view(console, given)
         else:
             _info(console, given.file, given.floating_base, given.package_dir)
     except (HingeError, OSError) as error:
         Console(stderr=True).print(f"hinge: {error}", style="red", markup=False, highlight=False)
         return 1
     return 0
+
+
+def _add_loading(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--floating-base", action="store_true", help="let the root move freely")
+    command.add_argument("--package-dir", action="append", default=[], help="where package:// is")
+
+
+def _add_view(commands: Any) -> None:
+    view = commands.add_parser(
+        "view",
+        help="look at robots in the browser, or draw them into a file",
+        epilog="example: hinge view panda.urdf --package-dir src",
+    )
+    view.add_argument("files", nargs="+", metavar="FILE", help="a URDF or MJCF file")
+    view.add_argument("-o", "--output", help="write a PNG, SVG, PDF or HTML instead of a page")
+    view.add_argument("--host", default="127.0.0.1", help='"0.0.0.0" lets other machines look')
+    view.add_argument("--port", type=int, default=8080, help="or the next one that is free")
+    view.add_argument("--no-browser", action="store_true", help="only say the address")
+
+
+def _view(console: Console, given: argparse.Namespace) -> None:
+    if given.output and len(given.files) > 1:
+        raise ArgumentError(f"--output takes one robot, got {len(given.files)} files")
+    robots = [load(file, given.floating_base, given.package_dir) for file in given.files]
+    if given.output:
+        robots[0].draw(path=given.output)
+        console.print(f"wrote {given.output}", markup=False, highlight=False)
+        return
+    scenes = [r.view(None, given.host, given.port, not given.no_browser) for r in robots]
+    for scene in scenes:
+        if given.no_browser:
+            console.print(scene.address, markup=False, highlight=False)
+    console.print("Ctrl-C ends it")
+    for scene in scenes:
+        scene.wait()
 
 
 def _demo(console: Console, output: Path) -> None:

@@ -1,4 +1,4 @@
-"""Pictures: the one place that imports matplotlib."""
+"""Plots of motions, by matplotlib."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
+
+from .curves import labels
 
 if TYPE_CHECKING:
     from .simulate import Trajectory
@@ -21,8 +23,8 @@ def plot_trajectory(trajectory: Trajectory, path: str | Path | None = None) -> F
     robot, t = trajectory.robot, trajectory.t
     figure = Figure(figsize=(8, 8), layout="constrained")
     upper, middle, lower = figure.subplots(3, 1, sharex=True)
-    _curves(upper, t, trajectory.q, _labels(robot, robot.q_slice))
-    _curves(middle, t, trajectory.qd, _labels(robot, robot.v_slice))
+    _curves(upper, t, trajectory.q, labels(robot, robot.q_slice))
+    _curves(middle, t, trajectory.qd, labels(robot, robot.v_slice))
     # the height of the origin means nothing, and would hide the exchange of energy
     start = trajectory.potential_energy[0]
     lower.plot(t, trajectory.kinetic_energy, label="kinetic")
@@ -43,14 +45,3 @@ def plot_trajectory(trajectory: Trajectory, path: str | Path | None = None) -> F
 def _curves(axes: Any, t: np.ndarray, values: np.ndarray, labels: list[str]) -> None:
     for i, label in enumerate(labels):
         axes.plot(t, values[:, i], label=label if len(labels) <= _MOST_LABELS else None)
-
-
-def _labels(robot: Any, slice_of: Any) -> list[str]:
-    labels: dict[int, str] = {}
-    for body in robot.mechanism.bodies[1:]:
-        if body.joint.mimic is None:
-            at = slice_of(body.joint_name)
-            several = at.stop - at.start > 1
-            for i in range(at.start, at.stop):
-                labels[i] = f"{body.joint_name}[{i - at.start}]" if several else body.joint_name
-    return [labels[i] for i in sorted(labels)]

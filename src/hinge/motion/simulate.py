@@ -45,6 +45,8 @@ from .steps import Called, motion_kernel, traced_force
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ..viewer.scene import Scene
+
 __all__ = ["Trajectory", "simulate"]
 
 # of how many steps the rounding of a duration may make one more
@@ -102,11 +104,30 @@ class Trajectory:
         return plot_trajectory(self, path)
 
     def draw(self, path: str | Path, size: tuple[int, int] = (800, 600)) -> None:
-        """Write the motion as a film, GIF or MP4, by the ending; of a batch others are ghosts."""
-        from ..viewer.output import FILMS, check_ending, film, write_film
+        """Write the motion as a film, GIF or MP4, or as an HTML page that plays it, by the ending.
 
-        check_ending(f"draw of a motion of {self.robot.name!r}", path, FILMS)
-        write_film(path, film(self.robot, self.t, self.q, size))
+        Of a batch all but the first are ghosts.  HTML needs `hinge[view]`.
+        """
+        from ..viewer.output import FILMS, PAGES, check_ending, film, write_film
+
+        where = f"draw of a motion of {self.robot.name!r}"
+        if check_ending(where, path, (*FILMS, *PAGES)) in PAGES:
+            from ..viewer.page import write_page
+
+            write_page(path, self.robot, self.t, self.q)
+        else:
+            write_film(path, film(self.robot, self.t, self.q, size))
+
+    def view(self, host: str = "127.0.0.1", port: int = 8080, browser: bool = True) -> Scene:
+        """Open a page that plays the motion, a batch as ghosts; needs `hinge[view]`.
+
+        The arguments are those of `robot.view`.
+        """
+        from .curves import curves
+
+        scene = self.robot.view(self.q[(0,) * (self.q.ndim - 1)], host, port, browser)
+        scene.play(self.t, self.q, curves(self))
+        return scene
 
 
 def simulate(

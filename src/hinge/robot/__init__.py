@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
 from ..load import MAX_MEMORY, MAX_SECONDS, load_mechanism
@@ -17,7 +19,10 @@ from .operational import Operational
 from .sight import Sight
 from .underactuated import Underactuated
 
-__all__ = ["Robot", "check_robot", "load"]
+if TYPE_CHECKING:
+    from ..viewer.scene import Scene
+
+__all__ = ["Robot", "check_robot", "load", "view"]
 
 
 class Robot(
@@ -52,6 +57,14 @@ def load(
     """
     limits = isolate, max_memory, max_seconds
     return Robot(load_mechanism(path_or_text, floating_base, package_dirs, *limits))
+
+
+def view(robot: Robot, q: ArrayLike | None = None, **settings: Any) -> Scene:
+    """Open a page that shows a robot: `robot.view`, as a function.
+
+    `with hinge.view(robot) as scene: scene.show(q)` closes it at the end.
+    """
+    return check_robot("view", robot).view(q, **settings)
 
 
 def check_robot(where: str, robot: Any) -> Robot:

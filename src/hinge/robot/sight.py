@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..runtime.arguments import single
 from .kinematics import Kinematics
+
+if TYPE_CHECKING:
+    from ..viewer.scene import Scene
 
 __all__ = ["Sight"]
 
 
 class Sight(Kinematics):
     """How a robot is shown."""
+
+    def view(
+        self,
+        q: ArrayLike | None = None,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        browser: bool = True,
+    ) -> Scene:
+        """Open a page that shows the robot at q (nq,), neutral by default; needs `hinge[view]`.
+
+        The scene that comes back moves it with `show(q)`; `wait()` keeps a program alive meanwhile.
+        host: "0.0.0.0" lets other machines look; if the port is taken, the next one is used;
+        browser: open it, or only say the address.
+        """
+        from ..viewer.scene import Scene
+
+        where = f"view of {self.name!r}"
+        start = self._argument("q", self.neutral() if q is None else q)
+        return Scene(self, single(where, [start])["q"], host, port, browser)
 
     def draw(
         self,
@@ -24,13 +48,18 @@ class Sight(Kinematics):
         """A picture of the robot at q, neutral by default: (height, width, 3) of 0 … 255.
 
         Of a batch (…, nq) the first is drawn as it is, the others as ghosts.  path: a file to write
-        it to, PNG, SVG or PDF by the ending.  No display is needed.
+        it to: PNG, SVG or PDF by the ending, or HTML, a page to turn it round; for that one
+        `hinge[view]` is needed, for the others no display and nothing else.
         """
-        from ..viewer.output import PICTURES, check_ending, picture, write_picture
+        from ..viewer.output import PAGES, PICTURES, check_ending, picture, write_picture
 
-        if path is not None:
-            check_ending(f"draw of {self.name!r}", path, PICTURES)
-        pixels = picture(self, self.neutral() if q is None else q, size)
-        if path is not None:
+        q = self.neutral() if q is None else q
+        ending = path and check_ending(f"draw of {self.name!r}", path, (*PICTURES, *PAGES))
+        pixels = picture(self, q, size)
+        if path is not None and ending in PAGES:
+            from ..viewer.page import write_page
+
+            write_page(path, self, np.zeros(1), np.asarray(q, dtype=float)[None])
+        elif path is not None:
             write_picture(path, pixels)
         return pixels

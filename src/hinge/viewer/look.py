@@ -13,7 +13,16 @@ from ..model.shapes import Shape
 from .files import read_mesh
 from .mesh import Mesh, Rgba, box, sheet, tapered, unit
 
-__all__ = ["ACCENT", "DARK", "LIGHT", "Look", "inertia_box", "look_of", "shape_meshes"]
+__all__ = [
+    "ACCENT",
+    "DARK",
+    "LIGHT",
+    "Look",
+    "inertia_box",
+    "joint_axes",
+    "look_of",
+    "shape_meshes",
+]
 
 # the colours of everything that has none of its own
 LIGHT: Rgba = (0.90, 0.91, 0.93, 1.0)
@@ -212,6 +221,15 @@ def _thickness(body: Body) -> float:
     round_ = ("cylinder", "capsule", "sphere")
     radii = [s.size[0] if s.kind in round_ else min(s.size) / 2 for s in body.visuals]
     return max(radii, default=0.0)
+
+
+def joint_axes(body: Body) -> list[Transform]:
+    """For each axis that a joint turns about or slides along, a frame of the body with z on it."""
+    if isinstance(body.joint, Free):
+        return []
+    H = body.joint.H(body.joint.neutral())
+    found = [row[:3] if row[:3].any() else row[3:] for row in H]
+    return [_socket(body) @ Transform(_z_along(axis)) for axis in found]
 
 
 def _z_along(v: np.ndarray) -> np.ndarray:

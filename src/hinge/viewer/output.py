@@ -21,9 +21,18 @@ from .look import Look, look_of
 from .mesh import Mesh
 from .picture import Solid, draw, gathered
 
-__all__ = ["FILMS", "PICTURES", "check_ending", "film", "picture", "write_film", "write_picture"]
+__all__ = [
+    "FILMS",
+    "PAGES",
+    "PICTURES",
+    "check_ending",
+    "film",
+    "picture",
+    "write_film",
+    "write_picture",
+]
 
-PICTURES, FILMS = (".png", ".svg", ".pdf"), (".gif", ".mp4")
+PICTURES, FILMS, PAGES = (".png", ".svg", ".pdf"), (".gif", ".mp4"), (".html",)
 _SIZE = (800, 600)
 _FRAMES = 25  # of a film in a second
 _GHOST = 0.3  # how much of its colours a ghost keeps

@@ -1,0 +1,45 @@
+"""A robot or its motion as one HTML file that needs nothing else, neither Python nor a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .actor import Actor, all_poses, place_of
+from .look import look_of
+from .puppet import Puppet
+from .server import HOST, PORT, quiet, start, with_floor
+
+__all__ = ["write_page"]
+
+_FRAMES = 30  # recorded of a second
+_MOST_GHOSTS = 7
+
+
+def write_page(path: str | Path, actor: Actor, t: np.ndarray, q: Any) -> None:
+    """Write a motion, t (T,) and q (T, …, nq), as a page that plays it; T may be 1."""
+    mech = actor.mechanism
+    count = int(round((t[-1] - t[0]) * _FRAMES)) + 1
+    index = np.searchsorted(t, t[0] + np.arange(count) / _FRAMES).clip(0, len(t) - 1)
+    q = np.asarray(q)[index].reshape(count, -1, mech.nq)[:, : 1 + _MOST_GHOSTS]
+    poses = all_poses(actor, q)
+    look = look_of(mech)
+    place = place_of(mech, look, poses)
+    server = start(actor.name, HOST, PORT)
+    try:
+        with_floor(server, place)
+        names = ["robot", *(f"ghost{i}" for i in range(1, q.shape[1]))]
+        puppets = [Puppet(server, mech, look, place.size, name) for name in names]
+        recorder = server.get_scene_serializer()
+        for frame in poses:
+            for puppet, X in zip(puppets, frame, strict=True):
+                puppet.pose(X)
+            if count > 1:
+                recorder.insert_sleep(1 / _FRAMES)
+        text = recorder.as_html()
+    finally:
+        with quiet():
+            server.stop()
+    Path(path).write_text(text)

@@ -1,0 +1,139 @@
+"""The controls beside the robot: switches, a slider for every joint, a handle to drag it by."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..algebra.rotation import quaternion_from_matrix, quaternion_matrix
+from .puppet import SWITCHES
+from .reach import reach
+
+if TYPE_CHECKING:
+    from .scene import Scene
+
+__all__ = ["Panel"]
+
+_TURN, _SLIDE = np.pi, 1.0  # the range of a slider for a joint without limits
+_FOLLOW = 0.1  # s between two updates of sliders by a program
+
+
+class Panel:
+    """What a hand can do on the page of a scene."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene, self.gui = scene, scene.server.gui
+        self.sliders: dict[int, Any] = {}
+        self._followed = 0.0
+        self._gizmo: Any = None
+        with self.gui.add_folder("Show"):
+            for what in (*SWITCHES, *scene.marks):
+                self._add_switch(what)
+        with self.gui.add_folder("Drag", expand_by_default=False):
+            self._add_gizmo()
+        with self.gui.add_folder("Joints"):
+            self.gui.add_button("Reset").on_click(lambda _: self.reset())
+            self._add_sliders()
+        self._home = scene.q.copy()
+        for k, handle in scene.puppet.meshes():
+            if k:
+                handle.on_drag("left", modifier="shift")(lambda event, k=k: self._pull(k, event))
+
+    def reset(self) -> None:
+        """Back to the configuration that the scene began with."""
+        self.scene.show(self._home)
+
+    def follow(self) -> None:
+        """Put sliders and handle where the robot is; not so often that it takes time."""
+        if time.monotonic() - self._followed > _FOLLOW:
+            self._followed = time.monotonic()
+            for i, slider in self.sliders.items():
+                slider.value = float(np.clip(self.scene.q[i], slider.min, slider.max))
+            self._put_gizmo()
+
+    def _add_switch(self, what: str) -> None:
+        box = self.gui.add_checkbox(what.capitalize(), what == "visuals")
+        box.on_update(lambda event: self.scene.switch(what, event.target.value))
+
+    # sliders
+
+    def _add_sliders(self) -> None:
+        mech = self.scene.actor.mechanism
+        for body in mech.bodies[1:]:
+            joint, name = body.joint, body.joint_name
+            if joint.mimic is None and joint.nq == joint.nv:
+                H = joint.H(joint.neutral())
+                at, several = mech.q_slice(name), joint.nq > 1
+                for i in range(joint.nq):
+                    far = _TURN if H[i, :3].any() else _SLIDE
+                    label = f"{name} [{i}]" if several else name
+                    limits = np.array([np.array(joint.lower)[i], np.array(joint.upper)[i]])
+                    self._add_slider(label, at.start + i, limits, far)
+
+    def _add_slider(self, label: str, i: int, limits: np.ndarray, far: float) -> None:
+        low, high = np.where(np.isfinite(limits), limits, (-far, far))
+        high = max(high, low + 1e-6)
+        value = float(np.clip(self.scene.q[i], low, high))
+        step = float(high - low) / 1000
+        slider = self.gui.add_slider(label, float(low), float(high), step, value)
+        self.sliders[i] = slider
+        slider.on_update(lambda event: self._slid(i, event))
+
+    def _slid(self, i: int, event: Any) -> None:
+        # a program that moves the robot moves sliders too: those have no client
+        if event.client is not None:
+            q = self.scene.q.copy()
+            q[i] = event.target.value
+            self.scene.show(q)
+
+    # the handle
+
+    def _add_gizmo(self) -> None:
+        names = self.scene.actor.mechanism.frame_names[1:]
+        if names:
+            self.frame = self.gui.add_dropdown("Frame", names, initial_value=names[-1])
+            self.holds = self.gui.add_checkbox("Handle", False)
+            for control in (self.frame, self.holds):
+                control.on_update(lambda _: self._hold())
+
+    def _hold(self) -> None:
+        if self._gizmo is not None:
+            self._gizmo.remove()
+            self._gizmo = None
+        if self.holds.value:
+            scale = 0.2 * self.scene.place.size
+            self._gizmo = self.scene.server.scene.add_transform_controls("/handle", scale=scale)
+            self._put_gizmo()
+            self._gizmo.on_update(self._dragged)
+
+    def _put_gizmo(self) -> None:
+        if self._gizmo is not None and time.monotonic() - self._dragged_at > 0.3:
+            X = self.scene.actor.frame_pose(self.scene.q, self.frame.value)
+            self._gizmo.position, self._gizmo.wxyz = X[:3, 3], quaternion_from_matrix(X[:3, :3])
+
+    _dragged_at = 0.0
+
+    def _dragged(self, event: Any) -> None:
+        self._dragged_at = time.monotonic()
+        target = np.eye(4)
+        target[:3, :3] = quaternion_matrix(np.array(event.target.wxyz))
+        target[:3, 3] = event.target.position
+        scene = self.scene
+        scene.show(reach(scene.actor, scene.q, self.frame.value, target))
+
+    # the mouse as a force
+
+    def _pull(self, k: int, event: Any) -> None:
+        """A spring from the point that was taken to the mouse: the weight per quarter of size."""
+        scene = self.scene
+        X = scene.actor.poses(scene.q)[k - 1]
+        at, to = np.array(event.start_position), np.array(event.end_position)
+        force = 4 * scene.weight / scene.place.size * (to - at)
+        moment = np.cross(at - X[:3, 3], force)
+        push = np.zeros_like(scene.push)
+        if event.phase != "end":
+            push[k - 1] = np.concatenate([X[:3, :3].T @ moment, X[:3, :3].T @ force])
+        scene.push = push
+        scene.show(scene.q)

@@ -1,0 +1,202 @@
+"""The studio: a page in the browser that shows a robot, moves it by hand and follows a program."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from threading import Event, Lock, Thread
+from typing import Any, Self
+
+import numpy as np
+
+from ..errors import ArgumentError
+from .actor import Actor, all_poses, place_of
+from .look import look_of
+from .mesh import tapered
+from .panel import Panel
+from .player import Curves, Player
+from .puppet import Puppet
+from .server import HOST, PORT, address, quiet, show_page, start, with_floor
+
+__all__ = ["Scene"]
+
+_RATE = 60.0  # frames a second
+_TRAIL = 400  # points that a trail has
+_FORCE = (220, 38, 38)
+_NOTHING: Mapping[str, Curves] = {}
+
+
+class Scene:
+    """A robot on a page; `show` moves it, as often as a program likes.
+
+    push: (n_bodies, 6), the force of the mouse on each body, to be given as `f_ext`: hold Shift and
+    pull at a body.  It is zero while nobody pulls.
+    """
+
+    def __init__(
+        self,
+        actor: Actor,
+        q: Any = None,
+        host: str = HOST,
+        port: int = PORT,
+        browser: bool = True,
+    ) -> None:
+        """host: "0.0.0.0" lets other machines look; browser: open it, or only say the address."""
+        self.actor, self.q = actor, np.array(actor.neutral() if q is None else q, dtype=float)
+        mech = actor.mechanism
+        poses = all_poses(actor, self.q)
+        self.look = look_of(mech)
+        self.place = place_of(mech, self.look, poses)
+        self.push = np.zeros((mech.n_bodies, 6))
+        self._f_ext: np.ndarray | None = None
+        self.server = start(actor.name, host, port)
+        self._next = self.q, poses, None
+        self._wake, self._closed, self._drawing = Event(), Event(), Lock()
+        self._trail: list[np.ndarray] = []
+        self.marks = {"centre of mass": False, "forces": False, "trails": False}
+        with_floor(self.server, self.place)
+        self.puppet = Puppet(self.server, mech, self.look, self.place.size)
+        self.panel = Panel(self)
+        self._drawn(poses)
+        self._hand = Thread(target=self._follow, daemon=True)
+        self._hand.start()
+        if browser:
+            show_page(self.server)
+
+    # from a program
+
+    def show(self, q: Any, f_ext: Any = None) -> None:
+        """Move the robot to q (nq,); f_ext: (n_bodies, 6), forces on bodies, drawn as arrows.
+
+        This comes back at once: the page shows the latest, 60 times a second at most.
+        """
+        q = np.array(q, dtype=float)
+        nq, rows = self.q.shape, self.push.shape
+        if q.shape != nq or (f_ext is not None and np.shape(f_ext) != rows):
+            raise ArgumentError(
+                f"scene of {self.actor.name!r}: show takes one configuration of shape {nq} and "
+                f"f_ext {rows}; got q {q.shape} and f_ext {np.shape(f_ext)}"
+            )
+        force = None if f_ext is None else np.array(f_ext, dtype=float)
+        self._next = q, all_poses(self.actor, q), force
+        self._wake.set()
+
+    def play(self, t: np.ndarray, q: np.ndarray, curves: Mapping[str, Curves] = _NOTHING) -> Player:
+        """Play a motion, t (T,) and q (T, …, nq), with controls of its time and plots of curves."""
+        self.player = Player(self, np.asarray(t, dtype=float), np.asarray(q, dtype=float), curves)
+        return self.player
+
+    @property
+    def address(self) -> str:
+        """Of the page."""
+        return address(self.server)
+
+    @property
+    def running(self) -> bool:
+        """Until it is closed."""
+        return not self._closed.is_set()
+
+    def wait(self) -> None:
+        """Stay until the scene is closed, or Ctrl-C."""
+        try:
+            while not self._closed.wait(0.2):
+                pass
+        except KeyboardInterrupt:
+            self.close()
+
+    def close(self) -> None:
+        """Take the page off."""
+        if self.running:
+            self._closed.set()
+            self._wake.set()
+            self._hand.join(timeout=2.0)
+            with quiet():
+                self.server.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _repr_html_(self) -> str:
+        return f'<iframe src="{self.address}" width="100%" height="560" frameborder="0"></iframe>'
+
+    # from the page
+
+    def switch(self, what: str, on: bool) -> None:
+        """Show or hide: one of SWITCHES, "centre of mass", "forces" or "trails"."""
+        if what in self.marks:
+            self.marks[what], self._trail = on, []
+            self._drawn(all_poses(self.actor, self.q))
+        else:
+            self.puppet.switch(what, on)
+
+    # the thread that draws
+
+    def _follow(self) -> None:
+        while self._wake.wait() and self.running:
+            self._wake.clear()
+            self.q, poses, self._f_ext = self._next
+            self._drawn(poses)
+            self.panel.follow()
+            time.sleep(1 / _RATE)
+
+    def _drawn(self, poses: np.ndarray) -> None:
+        with self._drawing, self.server.atomic():
+            self.puppet.pose(poses)
+            self._draw_center()
+            self._draw_forces(poses)
+            self._draw_trails(poses)
+
+    def _draw_center(self) -> None:
+        on, scene, radius = self.marks["centre of mass"], self.server.scene, 0.015 * self.place.size
+        if on:
+            ball = tapered(radius, radius, 0.0)
+            at = self.actor.center_of_mass(self.q)
+            scene.add_mesh_simple(
+                "/center", ball.vertices, ball.faces, color=(250, 204, 21), position=at
+            )
+        else:
+            scene.remove_by_name("/center")
+
+    def _draw_forces(self, poses: np.ndarray) -> None:
+        """Arrows from the origins of bodies, a quarter of the robot long for its weight."""
+        scene = self.server.scene
+        f_ext = self.push if self._f_ext is None else self._f_ext
+        force = np.einsum("kij,kj->ki", poses[1:, :3, :3], f_ext[:, 3:])
+        acts = np.linalg.norm(force, axis=1) > 1e-9
+        pulled = self.push.any()
+        if not (self.marks["forces"] or pulled) or not acts.any():
+            scene.remove_by_name("/forces")
+            return
+        start = poses[1:, :3, 3][acts]
+        tip = start + 0.25 * self.place.size / self.weight * force[acts]
+        thick = 0.008 * self.place.size
+        scene.add_arrows(
+            "/forces",
+            np.stack([start, tip], axis=1),
+            _FORCE,
+            shaft_radius=thick,
+            head_radius=2.5 * thick,
+            head_length=5 * thick,
+        )
+
+    @property
+    def weight(self) -> float:
+        """Of the robot on Earth, N; 1 for one without mass."""
+        return 9.81 * sum(b.inertia.mass for b in self.actor.mechanism.bodies) or 1.0
+
+    def _draw_trails(self, poses: np.ndarray) -> None:
+        """Where the origins of the outermost bodies went lately."""
+        scene, mech = self.server.scene, self.actor.mechanism
+        if not self.marks["trails"]:
+            scene.remove_by_name("/trail")
+            return
+        tips = sorted(set(range(1, len(mech.bodies))) - {b.parent for b in mech.bodies})
+        self._trail = [*self._trail, poses[tips, :3, 3]][-_TRAIL:]
+        if len(self._trail) > 1:
+            points = np.stack(self._trail)
+            lines = np.stack([points[:-1], points[1:]], axis=2).reshape(-1, 2, 3)
+            thin = 0.004 * self.place.size
+            scene.add_line_segments("/trail", lines, (242, 107, 33), thickness=thin)

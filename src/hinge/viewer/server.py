@@ -1,0 +1,96 @@
+"""The server behind the page: for this machine alone unless told, on the next free port."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import sys
+import webbrowser
+from contextlib import redirect_stdout
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from ..errors import HingeError
+from .actor import Place
+from .camera import Camera
+
+if TYPE_CHECKING:
+    from viser import ViserServer
+
+__all__ = ["HOST", "PORT", "address", "is_local", "quiet", "show_page", "start", "with_floor"]
+
+HOST, PORT = "127.0.0.1", 8080
+_BRAND = (242, 107, 33)
+
+
+def start(name: str, host: str, port: int) -> ViserServer:
+    """A page with nothing on it yet; if the port is taken, on the next one."""
+    if find_spec("viser") is None:
+        raise HingeError(
+            'looking at a robot in the browser needs viser; pip install "hinge-dynamics[view]"; '
+            "robot.draw(q, path) makes a picture without it"
+        )
+    import viser
+
+    with quiet():
+        server = viser.ViserServer(host, port, label=name, verbose=False)
+    server.gui.configure_theme(
+        brand_color=_BRAND, show_logo=False, show_share_button=False, control_width="medium"
+    )
+    server.scene.set_up_direction("+z")
+    return server
+
+
+def quiet() -> redirect_stdout[io.StringIO]:
+    """While viser says by itself what it does."""
+    return redirect_stdout(io.StringIO())
+
+
+def with_floor(server: ViserServer, place: Place) -> None:
+    """Light, a grid to stand on, and a camera that sees all of the robot."""
+    size = place.size
+    cell = 10.0 ** round(math.log10(max(size, 1e-6) / 8))
+    server.scene.configure_default_lights()
+    server.scene.add_grid(
+        "/floor",
+        infinite_grid=True,
+        cell_size=cell,
+        section_size=5 * cell,
+        cell_color=(222, 226, 232),
+        section_color=(196, 202, 211),
+        fade_distance=12 * size,
+        fade_strength=2.0,
+        shadow_opacity=0.25,
+        position=(0.0, 0.0, place.ground),
+    )
+    # the controls cover the right of the page
+    camera = Camera.around(place.points, aspect=0.8)
+    server.initial_camera.position = tuple(camera.eye)
+    server.initial_camera.look_at = tuple(camera.target)
+    server.initial_camera.fov = camera.fov
+
+
+def address(server: ViserServer) -> str:
+    """What to type into a browser."""
+    host = server.get_host()
+    return f"http://{'localhost' if host in ('0.0.0.0', HOST) else host}:{server.get_port()}"
+
+
+def is_local() -> bool:
+    """Whether a browser can show something to whoever sits here."""
+    return (
+        os.name == "nt"
+        or sys.platform == "darwin"
+        or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    )
+
+
+def show_page(server: ViserServer) -> None:
+    """Open the browser, and say where the page is in any case."""
+    try:
+        opened = is_local() and webbrowser.open(address(server))
+    except webbrowser.Error:
+        opened = False
+    told = "the studio is open in the browser" if opened else "open this in a browser"
+    print(f"{told}: {address(server)}", file=sys.stderr)

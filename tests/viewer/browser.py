@@ -1,0 +1,44 @@
+"""A real browser without a window: Debian's Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+_OPTIONS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+]
+_PATIENCE = 90_000  # ms: a machine that is busy draws few frames a second
+
+
+@contextmanager
+def browser_page(url: str, width: int = 420, height: int = 300) -> Iterator[Any]:
+    """A page with the address open and its scene drawn, and what it asked for in `page.asked`."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("chromium is not installed (on Debian: apt-get install chromium)")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=_OPTIONS)
+        page = browser.new_page(viewport={"width": width, "height": height})
+        page.set_default_timeout(_PATIENCE)
+        page.asked = []
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.goto(url)
+        page.wait_for_selector("canvas")
+        yield page
+        browser.close()

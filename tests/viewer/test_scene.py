@@ -1,0 +1,293 @@
+"""The studio without a browser: what a program, a slider and the mouse do to the robot."""
+
+import socket
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import hinge
+from fresh_process import run_python
+from hinge.viewer import server as server_module
+from hinge.viewer.reach import reach, within_limits
+
+pytest.importorskip("viser")
+
+
+def eventually(condition, patience=20.0):
+    """Whether it comes true; the studio draws in a thread of its own."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.fixture
+def arm():
+    with hinge.view(hinge.zoo.arm(3), browser=False) as scene:
+        yield scene
+
+
+def node(scene, k):
+    """The pose of a body on the page."""
+    return scene.puppet.nodes[k].position, scene.puppet.nodes[k].wxyz
+
+
+def test_show_moves_the_robot_and_its_sliders(arm):
+    q = np.array([0.5, -0.4, 0.3])
+    arm.show(q)
+    assert eventually(lambda: np.array_equal(arm.q, q))
+    X = arm.actor.poses(q)[2]
+    assert eventually(lambda: np.allclose(node(arm, 3)[0], X[:3, 3]))
+    wxyz = node(arm, 3)[1]
+    from hinge.algebra.rotation import quaternion_matrix
+
+    np.testing.assert_allclose(quaternion_matrix(np.array(wxyz)), X[:3, :3], atol=1e-12)
+    assert eventually(lambda: [s.value for s in arm.panel.sliders.values()] == pytest.approx(q))
+
+
+def test_show_comes_back_at_once_and_the_last_one_counts(arm):
+    start = time.perf_counter()
+    for angle in np.linspace(0, 1, 1001):
+        arm.show([angle, 0.0, 0.0])
+    assert time.perf_counter() - start < 1.0
+    assert eventually(lambda: arm.q[0] == 1.0)
+
+
+def by_hand(value):
+    """What a callback gets when somebody moved a slider on the page."""
+    return SimpleNamespace(client="somebody", target=SimpleNamespace(value=value))
+
+
+def test_a_slider_moves_its_joint_within_its_limits(arm):
+    slider = arm.panel.sliders[1]
+    assert (slider.min, slider.max) == (-2.0, 2.0)
+    arm.panel._slid(1, by_hand(0.7))
+    assert eventually(lambda: arm.q[1] == 0.7)
+    # a slider that a program moved does nothing
+    arm.panel._slid(1, SimpleNamespace(client=None, target=SimpleNamespace(value=0.1)))
+    time.sleep(0.1)
+    assert arm.q[1] == 0.7
+
+
+def test_joints_without_limits_have_sliders_and_quaternions_none():
+    with hinge.zoo.cartpole().view(browser=False) as scene:
+        ranges = {i: (s.min, s.max) for i, s in scene.panel.sliders.items()}
+        assert ranges == {0: (-1.0, 1.0), 1: (-np.pi, np.pi)}
+    with hinge.zoo.humanoid().view(browser=False) as scene:
+        assert len(scene.panel.sliders) == 8
+
+
+SWITCHES = {
+    "collisions": "collision0",
+    "frames": "frame",
+    "joint axes": "axis0",
+    "inertias": "inertia",
+}
+
+
+@pytest.mark.parametrize("what", SWITCHES)
+def test_switches_show_and_hide(what):
+    b = hinge.MechanismBuilder("one")
+    ball = hinge.Shape("sphere", (0.1,))
+    inertia = hinge.Inertia(1.0, (0.0, 0.0, 0.0), np.eye(3))
+    b.add("arm", "world", hinge.Revolute(), inertia=inertia, visuals=[ball], collisions=[ball])
+    with hinge.Robot(b.build()).view(browser=False) as scene:
+        assert what not in scene.puppet.shown
+        scene.switch(what, True)
+        handles = scene.puppet.shown[what]
+        assert handles and all(SWITCHES[what] in h.name and h.visible for h in handles)
+        scene.switch(what, False)
+        assert not any(h.visible for h in handles)
+        scene.switch("visuals", False)
+        assert not any(h.visible for _, h in scene.puppet.meshes())
+
+
+def test_marks_follow_the_robot(arm):
+    def there(name):
+        return arm.server.scene.get_handle_by_name(name)
+
+    for what in ("centre of mass", "forces", "trails"):
+        arm.switch(what, True)
+    f_ext = np.zeros((3, 6))
+    f_ext[2, 3:] = arm.weight, 0, 0
+    for angle in (0.1, 0.2, 0.3):
+        arm.show([angle, 0.0, 0.0], f_ext)
+        assert eventually(lambda angle=angle: arm.q[0] == angle)
+    center = arm.actor.center_of_mass(arm.q)
+    assert eventually(lambda: np.allclose(there("/center").position, center))
+    X = arm.actor.poses(arm.q)[2]
+    arrow = np.stack([X[:3, 3], X[:3, 3] + 0.25 * arm.place.size * X[:3, 0]])
+    assert eventually(lambda: np.allclose(there("/forces").points, arrow, atol=1e-6))
+    assert eventually(lambda: there("/trail") is not None)
+    for what in arm.marks:
+        arm.switch(what, False)
+    assert [there(name) for name in ("/center", "/forces", "/trail")] == [None] * 3
+
+
+def test_a_pull_of_the_mouse_is_a_force_on_the_body(arm):
+    """Its virtual work is that of the force at the point that was taken."""
+    at, to = np.array([0.1, 0.2, 0.5]), np.array([0.1, 0.4, 0.5])
+    event = SimpleNamespace(start_position=tuple(at), end_position=tuple(to), phase="update")
+    arm.panel._pull(2, event)
+    assert eventually(lambda: arm.push.any()) and not arm.push[[0, 2]].any()
+    X = arm.actor.poses(arm.q)[1]
+    force, moment = X[:3, :3] @ arm.push[1, 3:], X[:3, :3] @ arm.push[1, :3]
+    np.testing.assert_allclose(force, 4 * arm.weight / arm.place.size * (to - at))
+    np.testing.assert_allclose(moment, np.cross(at - X[:3, 3], force), atol=1e-9)
+    event.phase = "end"
+    arm.panel._pull(2, event)
+    assert not arm.push.any()
+
+
+def test_the_handle_drags_the_frame_along(arm):
+    panel = arm.panel
+    panel.frame.value, panel.holds.value = "tool", True
+    panel._hold()
+    assert panel._gizmo is not None
+    arm.show([0.3, 0.4, 0.5])
+    assert eventually(lambda: arm.q[2] == 0.5)
+    goal = arm.actor.frame_pose([0.35, 0.5, 0.5], "tool")
+    from hinge.algebra.rotation import quaternion_from_matrix
+
+    target = SimpleNamespace(position=goal[:3, 3], wxyz=quaternion_from_matrix(goal[:3, :3]))
+    for _ in range(5):
+        panel._dragged(SimpleNamespace(target=target))
+        time.sleep(0.1)
+    reached = arm.actor.frame_pose(arm.q, "tool")
+    np.testing.assert_allclose(reached, goal, atol=2e-3)
+    panel.holds.value = False
+    panel._hold()
+    assert panel._gizmo is None
+
+
+def test_a_frame_is_reached_within_limits_and_bases_stay():
+    robot = hinge.zoo.quadruped()
+    q = robot.neutral()
+    q[robot.q_slice("FL_knee")] = -1.0
+    goal = robot.frame_pose(q, "FL_foot")
+    goal[:3, 3] += (0.02, 0.0, 0.03)
+    found = reach(robot, q, "FL_foot", goal)
+    near = robot.frame_pose(found, "FL_foot")[:3, 3]
+    assert np.linalg.norm(near - goal[:3, 3]) < np.linalg.norm((0.02, 0.03)) / 2
+    np.testing.assert_array_equal(found[:7], q[:7])
+    assert (within_limits(robot.mechanism, found) == found).all()
+    # the base itself can be taken
+    up = robot.frame_pose(q, "trunk")
+    up[2, 3] += 0.1
+    moved = reach(robot, q, "trunk", up)
+    np.testing.assert_allclose(moved[2], 0.1, atol=1e-3)
+    np.testing.assert_array_equal(moved[7:], within_limits(robot.mechanism, q)[7:])
+
+
+def test_reset_goes_back(arm):
+    arm.show([0.5, 0.5, 0.5])
+    assert eventually(lambda: arm.q[0] == 0.5)
+    arm.panel.reset()
+    assert eventually(lambda: not arm.q.any())
+
+
+def test_a_wrong_configuration_is_refused(arm):
+    for wrong in ([0.0, 0.0], np.zeros((2, 3))):
+        with pytest.raises(hinge.ArgumentError, match=r"scene of 'arm3': show takes one .* \(3,\)"):
+            arm.show(wrong)
+    with pytest.raises(
+        hinge.ArgumentError, match=r"f_ext \(3, 6\); got q \(3,\) and f_ext \(2, 6\)"
+    ):
+        arm.show(np.zeros(3), np.zeros((2, 6)))
+    with pytest.raises(hinge.ArgumentError, match="poses of 'arm3'"):
+        arm.show([0.0, np.nan, 0.0])
+
+
+def motion(batch=()):
+    robot = hinge.zoo.pendulum(2)
+    q = np.broadcast_to([0.5, 0.2], (*batch, 2)).copy()
+    q[..., 0] += 0.1 * np.arange(np.prod(batch, dtype=int)).reshape(batch)
+    return hinge.simulate(robot, q, duration=0.5, dt=0.01)
+
+
+@pytest.mark.parametrize("batch", [(), (3,), (2, 2)])
+def test_a_motion_plays_and_can_be_scrubbed(batch):
+    found = motion(batch)
+    with found.view(browser=False) as scene:
+        player = scene.player
+        assert len(player.ghosts) == np.prod(batch, dtype=int) - 1
+        assert eventually(lambda: player.now > 0.05)
+        player._scrubbed(by_hand(0.25))
+        assert not player.playing and player.index == 25
+        first = found.q.reshape(51, -1, 2)
+        assert eventually(lambda: np.array_equal(scene.q, first[25, 0]))
+        if batch:
+            X = found.robot.poses(first[25, 1])[1]
+            np.testing.assert_allclose(player.ghosts[0].nodes[2].position, X[:3, 3])
+        player.choice.value = "energy"
+        player._choose()
+        t, *values, now = player.plot.data
+        assert len(values) == 3 and np.flatnonzero(np.isfinite(now)) == [25] and t[25] == 0.25
+        player._scrubbed(by_hand(0.3))
+        assert np.flatnonzero(np.isfinite(player.plot.data[-1])) == [30]
+        player.choice.value = "nothing"
+        player._choose()
+        assert player.plot is None
+
+
+def test_a_motion_ends_or_goes_round():
+    with motion().view(browser=False) as scene:
+        player = scene.player
+        player.play(False)
+        player.seek(0.49)
+        player._advance(0.2)
+        assert player.now == 0.0
+        player.loop.value = False
+        player.seek(0.49)
+        player._advance(0.2)
+        assert player.now == 0.5 and not player.playing and player.button.label == "Play"
+        player.play(True)
+        assert player.now < 0.5 and player.button.label == "Pause"
+
+
+def test_it_listens_here_alone_and_on_the_next_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with hinge.zoo.arm(1).view(port=port, browser=False) as scene:
+            assert scene.server.get_host() == "127.0.0.1"
+            assert scene.server.get_port() > port
+            assert scene.address in scene._repr_html_()
+    assert not scene.running
+    scene.wait()
+    scene.close()
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_the_browser_is_opened_or_the_address_said(opens, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(server_module.webbrowser, "open", lambda url: asked.append(url) or opens)
+    with hinge.zoo.arm(1).view() as scene:
+        assert asked == [scene.address]
+    said = capsys.readouterr()
+    assert ("is open in the browser" if opens else "open this in a browser") in said.err
+    assert said.out == ""
+
+
+def test_without_viser_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(server_module, "find_spec", lambda name: None)
+    with pytest.raises(hinge.HingeError, match=r'pip install "hinge-dynamics\[view\]"'):
+        hinge.zoo.arm(1).view()
+
+
+def test_what_is_no_robot_or_no_configuration_is_refused():
+    with pytest.raises(hinge.ArgumentError, match="view needs a Robot, got int"):
+        hinge.view(7)
+    with pytest.raises(hinge.ArgumentError, match="view of 'arm2': q has shape"):
+        hinge.zoo.arm(2).view(np.zeros((4, 2)))
+
+
+def test_importing_hinge_and_drawing_do_not_import_viser():
+    code = "import hinge, sys; hinge.zoo.arm(1).draw(size=(40, 30)); print('viser' in sys.modules)"
+    assert run_python(code) == "False\n"
