@@ -8,6 +8,7 @@ import pytest
 
 import hinge
 from hinge.viewer import files
+from hinge.viewer.actor import all_poses, place_of
 from hinge.viewer.look import ACCENT, DARK, LIGHT, inertia_box, look_of, shape_meshes
 
 SIZES = {
@@ -61,6 +62,21 @@ def test_robots_without_shapes_have_limbs_from_joint_to_joint(make):
         points = np.concatenate([m.vertices for m in look.visuals[k]])
         for end in (b.placement.translation for b in mech.bodies[1:] if b.parent == k):
             assert np.linalg.norm(points - end, axis=1).min() < 0.2, body.name
+
+
+MJCF = """<mujoco><worldbody><geom type="plane" size="0 0 1" pos="0 0 -0.5"/>
+<body name="ball"><freejoint/><geom type="sphere" size="0.1" rgba="1 0 0 1"/></body>
+</worldbody></mujoco>"""
+
+
+def test_the_floor_of_a_file_is_the_ground_of_the_picture():
+    pytest.importorskip("mujoco")
+    robot = hinge.load(MJCF)
+    look = look_of(robot.mechanism)
+    assert look.floor == -0.5 and look.visuals[0] == []
+    place = place_of(robot.mechanism, look, all_poses(robot, robot.neutral()))
+    assert place.ground == -0.5 and place.size == pytest.approx(0.2 * np.sqrt(3), rel=1e-3)
+    assert [m.rgba for m in look.visuals[1]] == [RED]
 
 
 def test_the_box_of_an_inertia_has_that_inertia():
@@ -132,7 +148,7 @@ def test_files_that_are_missing_or_huge_or_need_more_are_boxes(tmp_path, monkeyp
     with pytest.warns(hinge.ModelWarning, match="is not there"):
         shape_meshes(mesh(tmp_path / "none.stl"), "hand")
     monkeypatch.setattr(files, "MOST_BYTES", 100)
-    with pytest.warns(hinge.ModelWarning, match="is huge: 0 MB"):
+    with pytest.warns(hinge.ModelWarning, match="cannot be read: it has more than 100 bytes"):
         shape_meshes(mesh(path), "hand")
     monkeypatch.setattr(files, "MOST_BYTES", 10**9)
     monkeypatch.setattr(files, "find_spec", lambda name: None)

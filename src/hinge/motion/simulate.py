@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Trajectory", "simulate"]
 
+_LOOKS = 50  # configurations of a motion by which the camera is placed
+
 # of how many steps the rounding of a duration may make one more
 _SAME = 1e-9
 
@@ -123,9 +125,11 @@ class Trajectory:
 
         The arguments are those of `robot.view`.
         """
+        from ..viewer.scene import Scene
         from .curves import curves
 
-        scene = self.robot.view(self.q[(0,) * (self.q.ndim - 1)], host, port, browser)
+        some = self.q[:: -(-len(self.t) // _LOOKS)]
+        scene = Scene(self.robot, self.q[(0,) * (self.q.ndim - 1)], host, port, browser, some)
         scene.play(self.t, self.q, curves(self))
         return scene
 

@@ -82,7 +82,8 @@ class Place:
 def place_of(mechanism: Mechanism, look: Look, poses: np.ndarray) -> Place:
     """Where a robot is in all of these poses (…, 1 + n_bodies, 4, 4).
 
-    What stands on the loose stands on the ground; for others the ground is at z = 0, or lower.
+    The ground is where the mechanism has a floor; else what is loose stands on it, and for others
+    it is at z = 0, or lower.
     """
     found = [np.zeros((0, 3))]
     for k, meshes in enumerate(look.visuals):
@@ -96,7 +97,8 @@ def place_of(mechanism: Mechanism, look: Look, poses: np.ndarray) -> Place:
     points = points if len(points) else np.array([[-0.5] * 3, [0.5] * 3])
     loose = any(isinstance(b.joint, Free) and b.parent == 0 for b in mechanism.bodies[1:])
     low = float(points[:, 2].min())
-    return Place(points, low if loose else min(low, 0.0))
+    ground = low if loose else min(low, 0.0)
+    return Place(points, ground if look.floor is None else look.floor)
 
 
 def _outermost(points: np.ndarray) -> np.ndarray:

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib.util import find_spec
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 
-from ..errors import ModelWarning
+from ..errors import warn_of_model
+from ..load.paths import read_bounded
 from ..model.shapes import Shape
 from .mesh import Mesh, box, creased
 
@@ -28,12 +30,10 @@ def read_mesh(shape: Shape, body: str) -> list[Mesh]:
     """The triangles of a file, one mesh per colour; a box and a warning if there are none."""
     path = shape.mesh or ""
     try:
-        parts = _read(path)
+        parts = _read(path, os.path.getmtime(path) if os.path.isfile(path) else 0.0)
     except _MeshError as problem:
-        warnings.warn(
-            f"body {body!r}: mesh {path!r} {problem}; it is drawn as a box of {_STAND_IN:g} m",
-            ModelWarning,
-            stacklevel=2,
+        warn_of_model(
+            f"body {body!r}: mesh {path!r} {problem}; it is drawn as a box of {_STAND_IN:g} m"
         )
         return [box((_STAND_IN,) * 3)]
     return [part.scaled(shape.size) for part in parts]
@@ -44,19 +44,18 @@ class _MeshError(Exception):
 
 
 @lru_cache(maxsize=256)
-def _read(path: str) -> Sequence[Mesh]:
+def _read(path: str, changed: float) -> Sequence[Mesh]:
+    """The parts of a file as it was when it was last changed."""
     kind = path.rpartition(".")[2].lower()
     if kind not in _KNOWN:
         raise _MeshError(f"is of an unknown format; known: {', '.join(_KNOWN)}")
     if not os.path.isfile(path):
         where = "; pass the folder of its package in package_dirs" if "://" in path else ""
         raise _MeshError(f"is not there{where}")
-    if (size := os.path.getsize(path)) > MOST_BYTES:
-        raise _MeshError(f"is huge: {size / 1e6:.0f} MB, drawn are up to {MOST_BYTES / 1e6:.0f}")
     for module in ("trimesh", *(["collada"] if kind == "dae" else [])):
         if find_spec(module) is None:
             raise _MeshError(f"needs {module}, which is not installed; {_INSTALL}")
-    parts = _loaded(path)
+    parts = _loaded(path, kind)
     count = sum(len(part.faces) for part in parts)
     if count > MOST_FACES:
         raise _MeshError(f"is huge: {count} triangles, drawn are up to {MOST_FACES}")
@@ -65,15 +64,18 @@ def _read(path: str) -> Sequence[Mesh]:
     return parts
 
 
-def _loaded(path: str) -> list[Mesh]:
+def _loaded(path: str, kind: str) -> list[Mesh]:
     import trimesh
 
     resolver: Any = _Beside(path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            scene: Any = trimesh.load_scene(path, resolver=resolver)
+            data = BytesIO(read_bounded(path, MOST_BYTES))
+            scene: Any = trimesh.load_scene(data, file_type=kind, resolver=resolver)
             return [_part(mesh) for mesh in scene.dump() if len(getattr(mesh, "faces", ()))]
+    except OSError as error:
+        raise _MeshError(f"cannot be read: {error.strerror or error}") from None
     except Exception as error:  # readers of other people's files raise anything
         raise _MeshError(f"cannot be read: {type(error).__name__}: {error}") from None
 
@@ -110,7 +112,6 @@ class _Beside:
         path = os.path.realpath(os.path.join(self.folder, name))
         if os.path.commonpath([path, self.folder]) != self.folder:
             raise _MeshError(f"names {name!r}, which is out of its folder")
-        with open(path, "rb") as file:
-            return file.read(MOST_BYTES)
+        return read_bounded(path, MOST_BYTES)
 
     __getitem__ = get

@@ -36,10 +36,14 @@ _DENSITY = 1200.0  # kg/m³, of limbs whose thickness nothing tells
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """Meshes of every body, the ground first, in the body's own axes."""
+    """Meshes of every body, the ground first, in the body's own axes.
+
+    floor: the height of the level plane that the ground has, if it has one; it is not among them.
+    """
 
     visuals: list[list[Mesh]]
     collisions: list[list[Mesh]]
+    floor: float | None = None
 
     @property
     def faces(self) -> int:
@@ -64,7 +68,12 @@ def look_of(mechanism: Mechanism) -> Look:
             visuals = [a + b for a, b in zip(visuals, hubs, strict=True)]
     else:
         visuals = _limbs(mechanism)
-    return Look(visuals, collisions)
+    floors = [s.placement.translation[2] for s in bodies[0].visuals if _is_floor(s)]
+    return Look(visuals, collisions, float(max(floors)) if floors else None)
+
+
+def _is_floor(shape: Shape) -> bool:
+    return shape.kind == "plane" and shape.placement.rotation[2, 2] > 1 - 1e-9
 
 
 def _is_plain(shape: Shape) -> bool:
@@ -72,7 +81,8 @@ def _is_plain(shape: Shape) -> bool:
 
 
 def _meshes(body: Body, shapes: tuple[Shape, ...], dressed: bool = False) -> list[Mesh]:
-    return [m for shape in shapes for m in shape_meshes(shape, body.name, dressed)]
+    seen = [s for s in shapes if body.parent >= 0 or not _is_floor(s)]
+    return [m for shape in seen for m in shape_meshes(shape, body.name, dressed)]
 
 
 def shape_meshes(shape: Shape, body: str = "", dressed: bool = False) -> list[Mesh]:

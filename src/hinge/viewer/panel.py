@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Panel"]
 
 _TURN, _SLIDE = np.pi, 1.0  # the range of a slider for a joint without limits
+_STEP = 1e-3  # rad or m
 _FOLLOW = 0.1  # s between two updates of sliders by a program
 
 
@@ -25,6 +26,7 @@ class Panel:
 
     def __init__(self, scene: Scene) -> None:
         self.scene, self.gui = scene, scene.server.gui
+        self.boxes: dict[str, Any] = {}
         self.sliders: dict[int, Any] = {}
         self._followed = 0.0
         self._gizmo: Any = None
@@ -50,12 +52,14 @@ class Panel:
         if time.monotonic() - self._followed > _FOLLOW:
             self._followed = time.monotonic()
             for i, slider in self.sliders.items():
-                slider.value = float(np.clip(self.scene.q[i], slider.min, slider.max))
+                value = np.clip(self.scene.q[i], slider.min, slider.max)
+                slider.value = round(float(value), 3)
             self._put_gizmo()
 
     def _add_switch(self, what: str) -> None:
         box = self.gui.add_checkbox(what.capitalize(), what == "visuals")
-        box.on_update(lambda event: self.scene.switch(what, event.target.value))
+        self.boxes[what] = box
+        box.on_update(lambda event: event.client and self.scene.switch(what, event.target.value))
 
     # sliders
 
@@ -76,7 +80,7 @@ class Panel:
         low, high = np.where(np.isfinite(limits), limits, (-far, far))
         high = max(high, low + 1e-6)
         value = float(np.clip(self.scene.q[i], low, high))
-        step = float(high - low) / 1000
+        step = min(_STEP, float(high - low))
         slider = self.gui.add_slider(label, float(low), float(high), step, value)
         self.sliders[i] = slider
         slider.on_update(lambda event: self._slid(i, event))

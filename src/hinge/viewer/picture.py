@@ -106,14 +106,14 @@ def _shaded(solid: Solid, seen: Seen, camera: Camera, shadow: _Shadow) -> np.nda
     half = unit(eye + _TO_LIGHT)
     gleam = lit * np.einsum("pi,pi->p", normal, half).clip(0) ** 60
     rim = (1 - np.einsum("pi,pi->p", normal, eye).clip(0)) ** 4
-    diffuse = 0.16 + 0.34 * sky + 0.95 * sun + 0.16 * fill
+    diffuse = 0.13 + 0.29 * sky + 0.82 * sun + 0.12 * fill
     light = base * diffuse[:, None] + (0.16 * gleam + 0.10 * rim * sky)[:, None]
     return _toned(light)
 
 
 def _toned(light: np.ndarray) -> np.ndarray:
     """From light to what a screen shows, bright parts held back."""
-    return (light / (1 + 0.22 * light)).clip(0) ** (1 / 2.2)
+    return (light / (1 + 0.30 * light)).clip(0) ** (1 / 2.2)
 
 
 def _lay_ground(color: np.ndarray, camera: Camera, ground: float, shadow: _Shadow) -> None:

@@ -20,6 +20,7 @@ __all__ = ["Curves", "Player"]
 _RATE = 60.0
 _MOST_GHOSTS = 7
 _MOST_POINTS = 500  # of a curve
+_STEP = 1e-3  # s, of the slider
 _PLOT = 0.15  # s between two marks of the time in a plot
 _SPEEDS = {"0.1 ×": 0.1, "0.25 ×": 0.25, "0.5 ×": 0.5, "1 ×": 1.0, "2 ×": 2.0}
 _COLORS = ("#f26b21", "#2563eb", "#16a34a", "#9333ea", "#dc2626", "#0891b2", "#ca8a04", "#64748b")
@@ -56,6 +57,11 @@ class Player:
 
     def seek(self, now: float) -> None:
         """Show the motion at a time, s from its start."""
+        with self._clock:
+            self._put(now)
+            self._mark()
+
+    def _put(self, now: float) -> None:
         self.now = float(np.clip(now, 0.0, self.t[-1]))
         index = int(np.searchsorted(self.t, self.now + 1e-9, side="right")) - 1
         if index != self.index:
@@ -66,9 +72,10 @@ class Player:
 
     def _add_controls(self) -> None:
         gui, end = self.scene.server.gui, float(max(self.t[-1], 1e-6))
-        with gui.add_folder("Motion", order=-1):
+        self.folder = gui.add_folder("Motion", order=-1)
+        with self.folder:
             self.button = gui.add_button("Pause")
-            self.slider = gui.add_slider("Time", 0.0, end, end / 1000, 0.0)
+            self.slider = gui.add_slider("Time", 0.0, end, min(_STEP, end), 0.0)
             self.speed = gui.add_dropdown("Speed", tuple(_SPEEDS), initial_value="1 ×")
             self.loop = gui.add_checkbox("Loop", True)
             self.choice = gui.add_dropdown("Plot", ("nothing", *self.curves))
@@ -91,7 +98,6 @@ class Player:
             with self._clock:
                 self.play(False)
                 self.seek(event.target.value)
-                self._mark()
 
     def _run(self) -> None:
         last = time.monotonic()
@@ -106,12 +112,10 @@ class Player:
         now = self.now + passed
         if now > self.t[-1] and self.loop.value:
             now = 0.0
-        self.seek(now)
+        self._put(now)
         if now > self.t[-1]:
             self.play(False)
         if time.monotonic() - self._plotted > _PLOT:
-            self._plotted = time.monotonic()
-            self.slider.value = self.now
             self._mark()
 
     # plots
@@ -121,22 +125,19 @@ class Player:
             self.plot.remove()
             self.plot = None
         if self.choice.value in self.curves:
-            names = self.curves[self.choice.value].names
-            colors = [_COLORS[i % len(_COLORS)] for i in range(len(names))]
-            series = [
-                {"label": "t"},
-                *(
-                    {"label": n, "stroke": c, "width": 2}
-                    for n, c in zip(names, colors, strict=True)
-                ),
-            ]
+            series: list[dict[str, Any]] = [{"label": "t"}]
+            for i, name in enumerate(self.curves[self.choice.value].names):
+                series.append({"label": name, "stroke": _COLORS[i % len(_COLORS)], "width": 2})
             now = {"label": "now", "stroke": "#111827", "points": {"show": True, "size": 9}}
             gui: Any = self.scene.server.gui
-            self.plot = gui.add_uplot(
-                self._data(), (*series, now), aspect=1.4, scales={"x": {"time": False}}
-            )
+            with self.folder:
+                self.plot = gui.add_uplot(
+                    self._data(), (*series, now), aspect=1.4, scales={"x": {"time": False}}
+                )
 
     def _mark(self) -> None:
+        self._plotted = time.monotonic()
+        self.slider.value = round(self.now, 3)
         if self.plot is not None:
             self.plot.data = self._data()
 

@@ -21,6 +21,7 @@ from .server import HOST, PORT, address, quiet, show_page, start, with_floor
 __all__ = ["Scene"]
 
 _RATE = 60.0  # frames a second
+_BESIDE = 0.2  # heights of the page, for the controls on the right
 _TRAIL = 400  # points that a trail has
 _FORCE = (220, 38, 38)
 _NOTHING: Mapping[str, Curves] = {}
@@ -40,13 +41,18 @@ class Scene:
         host: str = HOST,
         port: int = PORT,
         browser: bool = True,
+        around: Any = None,
     ) -> None:
-        """host: "0.0.0.0" lets other machines look; browser: open it, or only say the address."""
+        """host: "0.0.0.0" lets other machines look; browser: open it, or only say the address.
+
+        around: configurations (…, nq) that the camera should see; q alone by default.
+        """
         self.actor, self.q = actor, np.array(actor.neutral() if q is None else q, dtype=float)
         mech = actor.mechanism
         poses = all_poses(actor, self.q)
         self.look = look_of(mech)
-        self.place = place_of(mech, self.look, poses)
+        seen = poses if around is None else all_poses(actor, around)
+        self.place = place_of(mech, self.look, seen)
         self.push = np.zeros((mech.n_bodies, 6))
         self._f_ext: np.ndarray | None = None
         self.server = start(actor.name, host, port)
@@ -54,7 +60,7 @@ class Scene:
         self._wake, self._closed, self._drawing = Event(), Event(), Lock()
         self._trail: list[np.ndarray] = []
         self.marks = {"centre of mass": False, "forces": False, "trails": False}
-        with_floor(self.server, self.place)
+        with_floor(self.server, self.place, _BESIDE)
         self.puppet = Puppet(self.server, mech, self.look, self.place.size)
         self.panel = Panel(self)
         self._drawn(poses)
@@ -131,6 +137,7 @@ class Scene:
             self._drawn(all_poses(self.actor, self.q))
         else:
             self.puppet.switch(what, on)
+        self.panel.boxes[what].value = on
 
     # the thread that draws
 

@@ -11,6 +11,8 @@ from contextlib import redirect_stdout
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..errors import HingeError
 from .actor import Place
 from .camera import Camera
@@ -47,8 +49,11 @@ def quiet() -> redirect_stdout[io.StringIO]:
     return redirect_stdout(io.StringIO())
 
 
-def with_floor(server: ViserServer, place: Place) -> None:
-    """Light, a grid to stand on, and a camera that sees all of the robot."""
+def with_floor(server: ViserServer, place: Place, beside: float = 0.0) -> None:
+    """Light, a grid to stand on, and a camera that sees all of the robot.
+
+    beside: how far left of the middle the robot is, in heights of the page.
+    """
     size = place.size
     cell = 10.0 ** round(math.log10(max(size, 1e-6) / 8))
     server.scene.configure_default_lights()
@@ -64,10 +69,11 @@ def with_floor(server: ViserServer, place: Place) -> None:
         shadow_opacity=0.25,
         position=(0.0, 0.0, place.ground),
     )
-    # the controls cover the right of the page
-    camera = Camera.around(place.points, aspect=0.8)
-    server.initial_camera.position = tuple(camera.eye)
-    server.initial_camera.look_at = tuple(camera.target)
+    camera = Camera.around(place.points, aspect=0.9)
+    high = 2 * np.tan(camera.fov / 2) * np.linalg.norm(camera.eye - camera.target)
+    right = beside * high * camera.axes[0]
+    server.initial_camera.position = tuple(camera.eye + right)
+    server.initial_camera.look_at = tuple(camera.target + right)
     server.initial_camera.fov = camera.fov
 
 
