@@ -40,5 +40,7 @@ def browser_page(url: str, width: int = 420, height: int = 300) -> Iterator[Any]
         page.on("request", lambda request: page.asked.append(request.url))
         page.goto(url)
         page.wait_for_selector("canvas")
+        # the page says that there is no graphics card, in front of the robot
+        page.add_style_tag(content=".mantine-Notification-root { display: none !important }")
         yield page
         browser.close()

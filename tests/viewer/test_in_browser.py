@@ -76,9 +76,7 @@ def test_a_marker_is_where_the_frame_is_projected():
             # the page fades in
             page.wait_for_timeout(3000)
             assert until(page, lambda: len(magenta()) > 10)
-            initial = scene.server.initial_camera
-            camera = Camera(np.array(initial.position), np.array(initial.look_at), initial.fov)
-            column, row, _ = camera.pixels(tool, 420, 300)
+            column, row, _ = camera_of(scene).pixels(tool, 420, 300)
             found = magenta().mean(axis=0) + 0.5
             np.testing.assert_allclose(found, (row, column), atol=3.0)
 
@@ -91,3 +89,63 @@ def test_a_file_plays_without_anything_else(tmp_path):
     with browser_page(path.as_uri()) as page:
         assert until(page, lambda: np.ptp(pixels(page)[100:250]) > 100)
         assert [url for url in page.asked if not url.startswith(("file:", "blob:", "data:"))] == []
+
+
+def drag(page, start, end, modifier=None):
+    """Press, move and hold the mouse; the page draws a few frames a second, so slowly."""
+    page.mouse.move(*start)
+    page.wait_for_timeout(1500)
+    if modifier:
+        page.keyboard.down(modifier)
+    page.mouse.down()
+    for part in np.linspace(0, 1, 5)[1:]:
+        x, y = (1 - part) * np.array(start) + part * np.array(end)
+        page.mouse.move(x, y)
+        page.wait_for_timeout(700)
+
+
+def release(page, modifier=None):
+    page.mouse.up()
+    if modifier:
+        page.keyboard.up(modifier)
+
+
+def camera_of(scene):
+    given = scene.server.initial_camera
+    return Camera(np.array(given.position), np.array(given.look_at), given.fov)
+
+
+def test_the_handle_drags_the_tool_along_its_axis():
+    robot = hinge.zoo.arm(7)
+    with robot.view([2.4, 0.8, 0.0, 0.9, 0.1, 0.5, 0.3], browser=False) as scene:
+        scene.panel.frame.value, scene.panel.holds.value = "tool", True
+        scene.panel._hold()
+        X = robot.frame_pose(scene.q, "tool")
+        # the arrow of the axis that the page shows best
+        tips = X[:3, 3] + 0.2 * scene.place.size * X[:3, :3].T
+        origin, *ends = camera_of(scene).pixels(np.stack([X[:3, 3], *tips]), 800, 500)[:, :2]
+        axis = int(np.argmax([np.linalg.norm(end - origin) for end in ends]))
+        with browser_page(scene.address, 800, 500) as page:
+            page.wait_for_timeout(5000)
+            grip = origin + 0.8 * (ends[axis] - origin)
+            drag(page, grip, grip + 0.5 * (ends[axis] - origin))
+            release(page)
+            moved = robot.frame_pose(scene.q, "tool")[:3, 3] - X[:3, 3]
+            assert moved @ X[:3, axis] > 0.02
+            assert moved @ X[:3, axis] > 0.7 * np.linalg.norm(moved)
+
+
+def test_a_body_is_pulled_by_the_mouse():
+    robot = hinge.zoo.arm(3)
+    with robot.view([0.2, 0.8, 0.4], browser=False) as scene:
+        middle = robot.poses(scene.q)[1] @ np.array([0.0, 0.0, 0.12, 1.0])
+        column, row, _ = camera_of(scene).pixels(middle[:3], 700, 500)
+        with browser_page(scene.address, 700, 500) as page:
+            page.wait_for_timeout(5000)
+            drag(page, (column, row), (column - 60, row), "Shift")
+            assert until(page, lambda: scene.push[1].any(), 10.0)
+            force = robot.poses(scene.q)[1, :3, :3] @ scene.push[1, 3:]
+            # to the left of the page
+            assert force @ camera_of(scene).axes[0] < -0.5 * np.linalg.norm(force)
+            release(page, "Shift")
+            assert until(page, lambda: not scene.push.any(), 10.0)

@@ -108,7 +108,9 @@ class Panel:
             self._gizmo = None
         if self.holds.value:
             scale = 0.2 * self.scene.place.size
-            self._gizmo = self.scene.server.scene.add_transform_controls("/handle", scale=scale)
+            self._gizmo = self.scene.server.scene.add_transform_controls(
+                "/handle", scale=scale, depth_test=False
+            )
             self._put_gizmo()
             self._gizmo.on_update(self._dragged)
 

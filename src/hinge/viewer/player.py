@@ -129,10 +129,13 @@ class Player:
             for i, name in enumerate(self.curves[self.choice.value].names):
                 series.append({"label": name, "stroke": _COLORS[i % len(_COLORS)], "width": 2})
             now = {"label": "now", "stroke": "#111827", "points": {"show": True, "size": 9}}
+            values = self.curves[self.choice.value].values
+            margin = 0.05 * np.ptp(values) + 1e-6
+            y = {"range": (float(values.min() - margin), float(values.max() + margin))}
             gui: Any = self.scene.server.gui
             with self.folder:
                 self.plot = gui.add_uplot(
-                    self._data(), (*series, now), aspect=1.4, scales={"x": {"time": False}}
+                    self._data(), (*series, now), aspect=1.4, scales={"x": {"time": False}, "y": y}
                 )
 
     def _mark(self) -> None:
