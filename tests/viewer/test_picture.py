@@ -90,6 +90,19 @@ def test_a_file_of_an_unknown_kind_is_refused(tmp_path):
         hinge.zoo.arm(1).draw(path=tmp_path / "a.foo")
 
 
+def test_sizes_that_are_none_are_refused():
+    for wrong in ((0, 30), (3.5, 30), (10, 20, 30), 7):
+        with pytest.raises(hinge.ArgumentError, match="size is .*; expected .width, height."):
+            hinge.zoo.arm(1).draw(size=wrong)
+
+
+def test_samples_that_are_not_finite_are_not_drawn():
+    robot = hinge.zoo.arm(2)
+    alone = robot.draw([[0.3, 0.2]], size=(80, 60))
+    np.testing.assert_array_equal(robot.draw([[0.3, 0.2], [np.nan, 0.0]], size=(80, 60)), alone)
+    assert robot.draw([[np.nan, 0.0]], size=(8, 6)).shape == (6, 8, 3)
+
+
 def motion(robot, duration=0.12):
     return hinge.simulate(robot, robot.neutral(), duration=duration, dt=0.01)
 

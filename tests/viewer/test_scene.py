@@ -263,6 +263,25 @@ def test_it_listens_here_alone_and_on_the_next_port():
     scene.close()
 
 
+def test_where_nobody_can_listen_is_said():
+    arm = hinge.zoo.arm(1)
+    with pytest.raises(hinge.ArgumentError, match="view of 'arm1': port is -5"):
+        arm.view(port=-5)
+    with pytest.raises(hinge.HingeError, match="cannot listen on '127.0.0.1', ports 70000.*65535"):
+        arm.view(port=70000)
+    with pytest.raises(hinge.HingeError, match="cannot listen on 'no host at all'"):
+        arm.view(host="no host at all")
+
+
+def test_a_motion_that_blew_up_stays_where_it_was_last():
+    robot, t = hinge.zoo.pendulum(1), np.array([0.0, 0.1])
+    q, rates = np.array([[0.3], [np.nan]]), np.zeros((2, 1))
+    with hinge.Trajectory(robot, t, q, rates, rates).view(browser=False) as scene:
+        scene.player.seek(0.1)
+        time.sleep(0.2)
+        assert scene.running and scene.q == [0.3]
+
+
 @pytest.mark.parametrize("opens", [True, False])
 def test_the_browser_is_opened_or_the_address_said(opens, monkeypatch, capsys):
     asked = []

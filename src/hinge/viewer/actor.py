@@ -94,6 +94,7 @@ def place_of(mechanism: Mechanism, look: Look, poses: np.ndarray) -> Place:
                 (points @ np.swapaxes(X[:, :3, :3], 1, 2) + X[:, None, :3, 3]).reshape(-1, 3)
             )
     points = np.concatenate(found)
+    points = points[np.isfinite(points).all(axis=1)]
     points = points if len(points) else np.array([[-0.5] * 3, [0.5] * 3])
     loose = any(isinstance(b.joint, Free) and b.parent == 0 for b in mechanism.bodies[1:])
     low = float(points[:, 2].min())

@@ -19,7 +19,7 @@ from .actor import Actor, Place, all_poses, place_of
 from .camera import Camera
 from .look import Look, look_of
 from .mesh import Mesh
-from .picture import Solid, draw, gathered
+from .picture import NOTHING, Solid, draw, gathered
 
 __all__ = [
     "FILMS",
@@ -43,8 +43,9 @@ def picture(
     actor: Actor, q: Any, size: tuple[int, int] = _SIZE, azimuth: float = _AZIMUTH
 ) -> np.ndarray:
     """A robot at q (nq,), (height, width, 3) of 0 … 255; of a batch the first, others as ghosts."""
-    look = look_of(actor.mechanism)
+    check_size(f"draw of {actor.name!r}", size)
     poses = all_poses(actor, q)
+    look = look_of(actor.mechanism)
     place = place_of(actor.mechanism, look, poses)
     return _frame(look, poses.reshape(-1, *poses.shape[-3:]), place, size, azimuth)
 
@@ -53,6 +54,7 @@ def film(
     actor: Actor, t: np.ndarray, q: np.ndarray, size: tuple[int, int] = _SIZE
 ) -> Iterator[np.ndarray]:
     """The pictures of a motion, t (T,) and q (T, …, nq), as many a second as a film has."""
+    check_size(f"draw of a motion of {actor.name!r}", size)
     look = look_of(actor.mechanism)
     count = max(int(round((t[-1] - t[0]) * _FRAMES)), 1)
     index = np.searchsorted(t, t[0] + np.arange(count + 1) / _FRAMES).clip(0, len(t) - 1)
@@ -68,8 +70,13 @@ def _frame(
     width, height = size
     camera = Camera.around(place.points, azimuth, aspect=width / height)
     ghosts = [[_ghost(mesh) for mesh in meshes] for meshes in look.visuals]
-    parts = [gathered(look.visuals if i == 0 else ghosts, X) for i, X in enumerate(poses)]
-    return draw(Solid.together(parts), camera, width, height, place.ground)
+    # a sample that is not finite is nowhere
+    parts = [
+        gathered(look.visuals if i == 0 else ghosts, X)
+        for i, X in enumerate(poses)
+        if np.isfinite(X).all()
+    ]
+    return draw(Solid.together([NOTHING, *parts]), camera, width, height, place.ground)
 
 
 def _ghost(mesh: Mesh) -> Mesh:
@@ -126,6 +133,13 @@ def _ffmpeg(path: str | Path) -> str:
             f"`pip install imageio-ffmpeg`, or write a .gif"
         )
     return found
+
+
+def check_size(where: str, size: tuple[int, int]) -> None:
+    """Refuse what is not the width and height of a picture, in pixels."""
+    whole = np.shape(size) == (2,) and all(isinstance(x, (int, np.integer)) for x in size)
+    if not whole or min(size) < 1:
+        raise ArgumentError(f"{where}: size is {size!r}; expected (width, height) in pixels")
 
 
 def check_ending(where: str, path: str | Path, known: tuple[str, ...]) -> str:

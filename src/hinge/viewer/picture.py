@@ -15,7 +15,7 @@ from .camera import Camera
 from .mesh import Mesh, unit
 from .raster import Seen, rasterize
 
-__all__ = ["Solid", "draw", "gathered"]
+__all__ = ["NOTHING", "Solid", "draw", "gathered"]
 
 _SHARP = 2  # samples of a pixel each way
 _SHADOW = 1024  # pixels of the light's picture
@@ -52,6 +52,10 @@ class Solid:
         return self.vertices.min(axis=0), self.vertices.max(axis=0)
 
 
+_NONE = np.zeros((0, 3))
+NOTHING = Solid(_NONE, _NONE, _NONE, _NONE.astype(int))
+
+
 def gathered(meshes: Sequence[Sequence[Mesh]], poses: np.ndarray) -> Solid:
     """The meshes of each body at its pose (n, 4, 4)."""
     parts = [
@@ -59,9 +63,7 @@ def gathered(meshes: Sequence[Sequence[Mesh]], poses: np.ndarray) -> Solid:
         for body, X in zip(meshes, poses, strict=True)
         for m in body
     ]
-    none = np.zeros((0, 3))
-    nothing = Solid(none, none, none, none.astype(int))
-    return Solid.together([nothing, *parts])
+    return Solid.together([NOTHING, *parts])
 
 
 def draw(

@@ -66,7 +66,8 @@ class Player:
         index = int(np.searchsorted(self.t, self.now + 1e-9, side="right")) - 1
         if index != self.index:
             self.index = index
-            self.scene.show(self.q[index, 0])
+            if np.isfinite(self.poses[index, 0]).all():
+                self.scene.show(self.q[index, 0])
             for ghost, X in zip(self.ghosts, self.poses[index, 1:], strict=True):
                 ghost.pose(X)
 

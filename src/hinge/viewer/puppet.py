@@ -46,7 +46,12 @@ class Puppet:
         self.switch("visuals", True)
 
     def pose(self, poses: np.ndarray) -> None:
-        """Put every body where it is: (1 + n_bodies, 4, 4), the ground first."""
+        """Put every body where it is: (1 + n_bodies, 4, 4), the ground first.
+
+        One that is not finite leaves all where they were.
+        """
+        if not np.isfinite(poses).all():
+            return
         for node, X in zip(self.nodes[1:], poses[1:], strict=True):
             node.position = X[:3, 3]
             node.wxyz = quaternion_from_matrix(X[:3, :3])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import socket
 import sys
 import webbrowser
 from contextlib import redirect_stdout
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import HingeError
+from ..runtime.check import check_whole
 from .actor import Place
 from .camera import Camera
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["HOST", "PORT", "address", "is_local", "quiet", "show_page", "start", "with_floor"]
 
 HOST, PORT = "127.0.0.1", 8080
+_TRIES = 100
 _BRAND = (242, 107, 33)
 
 
@@ -35,13 +38,31 @@ def start(name: str, host: str, port: int) -> ViserServer:
         )
     import viser
 
+    free = _free_port(f"view of {name!r}", host, port)
     with quiet():
-        server = viser.ViserServer(host, port, label=name, verbose=False)
+        server = viser.ViserServer(host, free, label=name, verbose=False)
     server.gui.configure_theme(
         brand_color=_BRAND, show_logo=False, show_share_button=False, control_width="medium"
     )
     server.scene.set_up_direction("+z")
     return server
+
+
+def _free_port(where: str, host: str, port: int) -> int:
+    """The first port from there on at which one can listen."""
+    check_whole(where, "port", port)
+    problem: Exception | None = None
+    for candidate in range(port, min(port + _TRIES, 65536)):
+        try:
+            with socket.socket() as trial:
+                trial.bind((host, candidate))
+            return candidate
+        except OSError as error:
+            problem = error
+    raise HingeError(
+        f"{where}: cannot listen on {host!r}, ports {port} to {port + _TRIES - 1}: "
+        f"{problem or 'ports end at 65535'}; give another host or port"
+    )
 
 
 def quiet() -> redirect_stdout[io.StringIO]:
