@@ -63,8 +63,10 @@ def test_view_writes_a_picture_or_opens_a_page(tmp_path, capsys, monkeypatch):
     from hinge.viewer.scene import Scene
 
     path = tmp_path / "bot.urdf"
-    path.write_text(URDF.replace('izz="0.9"', 'izz="0.1"'))
+    path.write_text(URDF)
     assert main(["view", str(path), "-o", str(tmp_path / "bot.png"), "--floating-base"]) == 0
+    printed = capsys.readouterr().out
+    assert "wrote " in printed and printed.count("triangle inequality") == 1
     assert (tmp_path / "bot.png").read_bytes().startswith(b"\x89PNG")
     assert main(["view", str(path), str(path), "-o", "bot.png"]) == 1
     assert "--output takes one robot, got 2 files" in capsys.readouterr().err

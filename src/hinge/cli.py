@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +77,13 @@ def _add_view(commands: Any) -> None:
 def _view(console: Console, given: argparse.Namespace) -> None:
     if given.output and len(given.files) > 1:
         raise ArgumentError(f"--output takes one robot, got {len(given.files)} files")
-    robots = [load(file, given.floating_base, given.package_dir) for file in given.files]
-    if given.output:
-        robots[0].draw(path=given.output)
-        console.print(f"wrote {given.output}", markup=False, highlight=False)
-        return
-    scenes = [r.view(None, given.host, given.port, not given.no_browser) for r in robots]
+    with _concerns_told(console):
+        robots = [load(file, given.floating_base, given.package_dir) for file in given.files]
+        if given.output:
+            robots[0].draw(path=given.output)
+            console.print(f"wrote {given.output}", markup=False, highlight=False)
+            return
+        scenes = [r.view(None, given.host, given.port, not given.no_browser) for r in robots]
     for scene in scenes:
         if given.no_browser:
             console.print(scene.address, markup=False, highlight=False)
@@ -133,19 +135,29 @@ def _ends(values: np.ndarray) -> str:
     return f"{values[0]:.4g}, {values[-1]:.4g}"
 
 
-def _info(console: Console, file: str, floating_base: bool, package_dirs: list[str]) -> None:
+@contextmanager
+def _concerns_told(console: Console) -> Iterator[list[str]]:
+    """Tell each warning about a model once, in a line of its own, with those put on the list."""
+    concerns: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
-        robot = load(file, floating_base, package_dirs)
-    console.print(
-        f"[bold]{robot.name}[/]: {len(robot.body_names)} moving bodies, {len(robot.frame_names)} "
-        f"frames, nq = {robot.nq}, nv = {robot.nv}, {robot.total_mass:.4g} kg"
-    )
-    console.print(tree(robot.mechanism))
-    console.print(joint_table(robot.mechanism))
+        yield concerns
     told = [str(w.message) for w in caught if issubclass(w.category, ModelWarning)]
-    for concern in dict.fromkeys(told + concerns(robot.mechanism)):
+    for concern in dict.fromkeys(told + concerns):
         console.print(f"warning: {concern}", style="yellow", markup=False, highlight=False)
+
+
+def _info(console: Console, file: str, floating_base: bool, package_dirs: list[str]) -> None:
+    with _concerns_told(console) as told:
+        robot = load(file, floating_base, package_dirs)
+        console.print(
+            f"[bold]{robot.name}[/]: {len(robot.body_names)} moving bodies, "
+            f"{len(robot.frame_names)} frames, nq = {robot.nq}, nv = {robot.nv}, "
+            f"{robot.total_mass:.4g} kg"
+        )
+        console.print(tree(robot.mechanism))
+        console.print(joint_table(robot.mechanism))
+        told += concerns(robot.mechanism)
 
 
 def _cache(console: Console, action: str) -> None:

@@ -26,6 +26,7 @@ __all__ = [
     "PAGES",
     "PICTURES",
     "check_ending",
+    "check_size",
     "film",
     "picture",
     "write_film",

@@ -105,8 +105,8 @@ def address(server: ViserServer) -> str:
 
 
 def is_local() -> bool:
-    """Whether a browser can show something to whoever sits here."""
-    return (
+    """Whether a browser can show something to whoever sits here; a notebook shows it itself."""
+    return "ipykernel" not in sys.modules and (
         os.name == "nt"
         or sys.platform == "darwin"
         or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
