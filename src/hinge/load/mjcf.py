@@ -48,15 +48,14 @@ def read_mjcf(
     """
     files = MjcfSource(text, source, folder, package_dirs, max_memory, isolate)
     model, said = _compile(files, source, (max_memory, max_seconds) if isolate else None)
+    nonsense = (LookupError, ValueError, TypeError) if isolate else ()
     try:
         name = files.root.get("model") or Path(source).stem
         mechanism = mechanism_from_model(model, name, floating_base, files.meshes)
         lines = left_out(model)
     except ModelError as e:
         raise ModelError(f"{source}: {e}") from None
-    except (LookupError, ValueError, TypeError) as e:
-        if not isolate:
-            raise
+    except nonsense as e:
         raise ModelError(f"{source}: MuJoCo's compiler answered nonsense ({e})") from None
     if lines:
         said.insert(0, f"left out: {'; '.join(lines)}")

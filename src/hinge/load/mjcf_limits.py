@@ -25,11 +25,9 @@ class Budget:
         self._limit = self._left = limit
         self.elements = limit // _ELEMENT
 
-    def take_mesh(self, element: Element, size: int) -> None:
-        """Count a file that MuJoCo makes a mesh of."""
+    def take_mesh(self, size: int) -> None:
+        """Count a file that MuJoCo makes a mesh of, of no more bytes than `file`."""
         self._left -= _MESH * size
-        if self._left < 0:
-            raise self.error(element, f"a file of {size} bytes, and those before it,")
 
     @property
     def file(self) -> int:

@@ -203,7 +203,7 @@ class MjcfSource:
                 data, size = self._model(element, path, chain)
             else:
                 data, size = self._read(element, path, self._budget.file), 0
-                self._budget.take_mesh(element, len(data))
+                self._budget.take_mesh(len(data))
             extension = re.sub(r"[^.a-zA-Z0-9]", "", os.path.splitext(path)[1])
             name = sha256(data + repr(mesh).encode()).hexdigest()[:24] + extension
             self.files[name], self.paths[name] = data, path
