@@ -7,6 +7,7 @@ import os
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit status is 1 if anything failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.campaign", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0, help="for all lines together")
+    parser.add_argument("--jobs", type=int, default=1, help="how many lines at once")
     parser.add_argument("--seed", type=int, default=0, help="another seed, other rounds")
     parser.add_argument("--line", action="append", default=[], help="only this one (again: these)")
     parser.add_argument("--round", type=int, help="this round of the line alone, in this process")
@@ -75,18 +77,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     chosen = [known[name] for name in given.line] or list(known.values())
     report = given.report or (None if given.line else PAGE)
-    return run(chosen, given.seed, given.minutes, report)
+    return run(chosen, given.seed, given.minutes, report, given.jobs)
 
 
-def run(chosen: Sequence[Line], seed: int, minutes: float, report: Path | None) -> int:
-    """Every line in turn, in processes of their own that share a new cache of kernels."""
+def run(
+    chosen: Sequence[Line], seed: int, minutes: float, report: Path | None, jobs: int = 1
+) -> int:
+    """Every line, so many at once, in processes of their own that share a new cache of kernels."""
     tallies = [Tally(line) for line in chosen]
-    second = 60 * minutes / sum(line.weight for line in chosen)
+    weights = sum(line.weight for line in chosen)
+    shares = [60 * minutes * min(1, jobs * line.weight / weights) for line in chosen]
     before = os.environ.get("XDG_CACHE_HOME")
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = folder
         try:
-            _run_all(tallies, seed, second)
+            _run_all(tallies, seed, shares, jobs)
         finally:
             os.environ.pop("XDG_CACHE_HOME")
             if before is not None:
@@ -97,11 +102,11 @@ def run(chosen: Sequence[Line], seed: int, minutes: float, report: Path | None) 
     return int(any(tally.failures for tally in tallies))
 
 
-def _run_all(tallies: Sequence[Tally], seed: int, second: float) -> None:
+def _run_all(tallies: Sequence[Tally], seed: int, shares: Sequence[float], jobs: int) -> None:
     columns = TextColumn("{task.description:<20}"), BarColumn(20), TimeElapsedColumn()
     with Progress(*columns, TextColumn("{task.fields[told]}")) as progress:
-        for tally in tallies:
-            share = second * tally.line.weight
+
+        def run_line(tally: Tally, share: float) -> None:
             task = progress.add_task(tally.line.name, total=share, told="")
             start = time.monotonic()
             for row in rounds(tally.line, seed, share):
@@ -109,6 +114,11 @@ def _run_all(tallies: Sequence[Tally], seed: int, second: float) -> None:
                 tally.seconds = time.monotonic() - start
                 progress.update(task, completed=min(tally.seconds, share), told=str(tally))
             progress.update(task, completed=share)
+
+        with ThreadPoolExecutor(jobs) as pool:
+            # the longest first; the list raises what a line did
+            longest = sorted(zip(tallies, shares, strict=True), key=lambda pair: -pair[1])
+            list(pool.map(run_line, *zip(*longest, strict=True)))
 
 
 def _tell_failures(tallies: Sequence[Tally], seed: int) -> None:
