@@ -137,7 +137,8 @@ def sanitizers(rng: np.random.Generator) -> Outcome:
     in memory of its own: no complaint, and the numbers of the definition."""
     if not can_sanitize():
         return Outcome(0)
-    task = random_task(rng, most=1500)
+    # how far a matrix is from singular is no number to compare, where it is
+    task = random_task(rng, most=1500, but="operational_space_inertia_margin")
     program, scalar = task.kernel.program, "float" if task.robot.dtype == np.float32 else "double"
     states = tame(task, rng, 3)
     samples = [[x[k] for x in states] for k in range(3)]

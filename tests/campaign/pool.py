@@ -106,15 +106,15 @@ def _plain(mech: Any, name: str, arrays: tuple[str, ...], static: tuple[Any, ...
     return trace(fn, shapes, name)
 
 
-def random_task(rng: np.random.Generator, *names: str, most: int = 4000) -> Task:
+def random_task(rng: np.random.Generator, *names: str, most: int = 4000, but: str = "") -> Task:
     """Any algorithm that a robot of the pool has, or one of these, of so many operations at most.
 
-    With external forces, or without.
+    With external forces, or without.  but: the one that is not asked for.
     """
     while True:
         one = robot(str(rng.choice(list(ROBOTS))), str(rng.choice(["float64", "float32"])))
         task = task_of(one, str(rng.choice(names or ALGORITHMS)), bool(rng.random() < 0.5))
-        if task is not None and is_possible(task, most):
+        if task is not None and task.name != but and is_possible(task, most):
             return task
 
 

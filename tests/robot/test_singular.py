@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge import Inertia, LoopConstraint, MechanismBuilder, Revolute, Robot, Spherical, Transform
+from hinge import (
+    Inertia,
+    LoopConstraint,
+    MechanismBuilder,
+    Revolute,
+    Robot,
+    SingularError,
+    Spherical,
+    Transform,
+)
 from hinge.algorithms.declare import ALGORITHMS
 from hinge.algorithms.singular import loose_joint
 from hinge.operators import Operators
@@ -252,3 +261,13 @@ def test_what_overflows_is_not_put_down_to_a_joint():
         robot.forward_dynamics(np.ones(2), np.zeros(2), np.full(2, 1e300))
     M = robot.mass_matrix(np.ones(2))
     assert loose_joint(robot.mechanism, M) == ""
+
+
+def test_what_overflows_is_not_looked_into_for_ever():
+    slider = MechanismBuilder("slider").add("arm", "world", Revolute((0, 0, 1)), inertia=solid(1.0))
+    robot = Robot(
+        slider.add("load", "arm", hinge.Prismatic((1, 0, 0)), inertia=solid(1.0)).build(), "float32"
+    )
+    for _ in range(3):
+        with pytest.raises(SingularError, match="mass_matrix of 'slider': .* a number overflows"):
+            robot.mass_matrix([0.0, 1e30])

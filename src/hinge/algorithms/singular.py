@@ -26,6 +26,8 @@ def loose_joint(mech: Mechanism, M: np.ndarray, held: Any = None) -> str:
     held: 1 for the DoF whose motion is given, which need none.
     """
     kept, nv = np.real(M).astype(float), mech.nv
+    if not np.isfinite(kept).all():
+        return ""
     free = np.ones(nv) if held is None else 1 - np.asarray(held, dtype=float)
     least = _ROUNDING * max(nv, 1) * np.finfo(M.dtype).eps * np.diagonal(kept)
     for j in (j for j in reversed(range(nv)) if free[j]):

@@ -318,7 +318,8 @@ class Front:
         if "q" not in given:
             return why_singular(where, "")
         numbers = {n: given[n] for n in PARAMETERS if n in given}
-        M = self._ask("mass_matrix", {}, q=given["q"], **numbers)
+        # in a batch, which is NaN where this one raises
+        (M,) = self._ask("mass_matrix", {}, q=np.asarray(given["q"])[None], **numbers)
         held = self.mechanism.driven(given["active"]) if "active" in given else None
         joint = loose_joint(self.mechanism, M, held)
         if not joint and "constraints" in given:
