@@ -38,7 +38,7 @@ def test_a_line_in_a_process_of_its_own():
 @pytest.mark.long
 def test_the_whole_command(tmp_path):
     report = tmp_path / "campaign.md"
-    assert main(["--minutes", "1.5", "--seed", "1", "--report", str(report)]) == 0
+    assert main(["--minutes", "0.4", "--seed", "1", "--report", str(report)]) == 0
     rows = re.findall(r"^\| ([a-z-]+) \| .* \| 0 \|$", report.read_text(), re.M)
     assert rows == list(all_lines())
 

@@ -9,9 +9,9 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from ..errors import ArgumentError
-from ..runtime.artifact import MAKING
 from ..runtime.backend import Backend
 from ..runtime.cpu import Cpu
+from ..runtime.forks import MAKING
 from ..runtime.kernel import Kernel
 
 __all__ = ["checked_shapes", "compile", "compile_for"]

@@ -14,13 +14,10 @@ from ..graph.operations import Operations
 from . import cache
 from .backend import Backend, Settings
 from .check import scalar_of
-from .forks import fork_safe_lock
+from .forks import MAKING
 from .progress import tell_if_long
 
-__all__ = ["MAKING", "Artifact", "Source", "full_key", "source_stamp"]
-
-# held by who traces or compiles: LLVM does one thing at a time anyway
-MAKING = fork_safe_lock()
+__all__ = ["Artifact", "Source", "full_key", "source_stamp"]
 
 
 class Artifact(NamedTuple):

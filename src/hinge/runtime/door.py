@@ -17,7 +17,7 @@ import numpy as np
 
 from .engine import Library, helper_library
 from .entry import Entry
-from .forks import fork_safe_lock
+from .forks import MAKING, fork_safe_lock
 
 __all__ = ["Door", "Parameter"]
 
@@ -65,7 +65,8 @@ class Door:
         parameters: Sequence[Parameter],
         otherwise: Callable[..., Any],
     ) -> None:
-        from ..emit.llvm.door import ANSWER, MOST_ANSWERS, NAMES, ROOM
+        with MAKING:
+            from ..emit.llvm.door import ANSWER, MOST_ANSWERS, NAMES, ROOM
 
         self.parameters = list(parameters)
         self._first, self._answer, self._room = NAMES + 2 * len(parameters), ANSWER, ROOM
@@ -138,9 +139,10 @@ class Door:
 @lru_cache(maxsize=1)
 def _code() -> Library:
     """The code that all doors share."""
-    from ..emit.llvm.door import door_text
+    with MAKING:
+        from ..emit.llvm.door import door_text
 
-    return helper_library(door_text())
+        return helper_library(door_text())
 
 
 def _is_lasting(value: Any) -> bool:

@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from . import cache
-from .artifact import MAKING, full_key
+from .artifact import full_key
 from .entry import Entry
+from .forks import MAKING
 from .loader import load
 from .symbols import python_symbols, symbols
 from .target import Target, host, llvm_version

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-__all__ = ["fork_safe_lock", "made_once"]
+__all__ = ["MAKING", "fork_safe_lock", "made_once"]
 
 T = TypeVar("T")
 
@@ -27,6 +27,11 @@ def fork_safe_lock() -> threading.RLock:
             before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release
         )
     return lock
+
+
+# held by who traces or compiles, LLVM does one thing at a time anyway, and by who imports what that
+# needs: a fork would have a module that nobody finishes
+MAKING = fork_safe_lock()
 
 
 class made_once(Generic[T]):  # noqa: N801

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .engine import fast_calls_work, helper_library
+from .forks import MAKING
 from .threads import thread_count
 
 __all__ = ["HERE", "share"]
@@ -62,7 +63,8 @@ def _forget() -> None:
 
 def _team(helpers: int) -> int:
     """A block of memory with its helpers at work; it is never freed, nor is their code."""
-    from ..emit.llvm.team import HEADER, HELPER, LINE, LOCK, team_text
+    with MAKING:
+        from ..emit.llvm.team import HEADER, HELPER, LINE, LOCK, team_text
 
     library = helper_library(team_text())
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))

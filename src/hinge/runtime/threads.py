@@ -8,6 +8,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from .forks import MAKING
+
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -53,6 +55,7 @@ def _cores() -> int:
 @lru_cache(maxsize=1)
 def _pool(process: int) -> ThreadPoolExecutor:
     """The threads of a process: a fork has none of its parent's."""
-    from concurrent.futures import ThreadPoolExecutor
+    with MAKING:
+        from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(max_workers=max(2, _cores()), thread_name_prefix="hinge")
