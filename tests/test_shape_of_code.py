@@ -28,6 +28,7 @@ LAYERS = [
     ["robot"],
     ["motion"],
     ["control"],
+    ["command"],
     ["cli"],
     ["__main__"],
 ]

@@ -53,18 +53,20 @@ def _short(names: tuple[str, ...]) -> str:
 
 def tree(mech: Mechanism) -> Tree:
     """The bodies as a tree to print."""
+    from rich.markup import escape
     from rich.tree import Tree
 
-    branches = [Tree(f"[bold]{mech.bodies[0].name}[/]")]
+    branches = [Tree(f"[bold]{escape(mech.bodies[0].name)}[/]")]
     for p, k in mech.outward():
         b = mech.bodies[k]
-        label = f"{b.name}  [dim]{b.joint_name}: {b.joint}, {float(b.inertia.mass):.4g} kg[/]"
-        branches.append(branches[p].add(label))
+        joint = escape(f"{b.joint_name}: {b.joint}, {float(b.inertia.mass):.4g} kg")
+        branches.append(branches[p].add(f"{escape(b.name)}  [dim]{joint}[/]"))
     return branches[0]
 
 
 def joint_table(mech: Mechanism) -> Table:
     """Joints, their limits and their losses, as a table to print."""
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(
@@ -76,7 +78,7 @@ def joint_table(mech: Mechanism) -> Table:
         bounds = zip(np.atleast_1d(j.lower), np.atleast_1d(j.upper), strict=True)
         limits = "  ".join(_range(low, high) for low, high in bounds)
         rest = (j.velocity_limit, j.effort_limit, j.armature, j.damping, j.friction)
-        table.add_row(b.joint_name, f"{j}{follows}", limits, *map(_numbers, rest))
+        table.add_row(escape(b.joint_name), escape(f"{j}{follows}"), limits, *map(_numbers, rest))
     return table
 
 

@@ -10,12 +10,12 @@ from typing import TypeVar
 __all__ = ["progress", "tell_if_long"]
 
 T = TypeVar("T")
-_PATIENCE = 2.0
+_PATIENCE = 1.0
 _HALF_A_SECOND = 5000
 
 
 def progress(items: Iterable[T], label: str) -> Iterator[T]:
-    """Yield the items; once this has taken two seconds on a terminal, show how far it is."""
+    """Yield the items; once this has taken a second on a terminal, show how far it is."""
     total = len(items) if isinstance(items, Sized) else None
     if not sys.stderr.isatty():
         yield from items

@@ -1,0 +1,1 @@
+"""The commands of `hinge`, a module each: `add` makes its parser, `run` does what was asked for."""

@@ -1,0 +1,36 @@
+"""`hinge info FILE`: what is in a robot file."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rich.console import Console
+
+from ..robot import load
+from ..robot.report import concerns, joint_table, tree
+from .common import add_robot, concerns_told, parser, say
+
+__all__ = ["add", "run"]
+
+
+def add(commands: Any) -> None:
+    """Its parser."""
+    what = "print a robot: tree, joints, masses, limits, warnings"
+    add_robot(parser(commands, "info", what, "hinge info panda.urdf"))
+
+
+def run(console: Console, given: argparse.Namespace) -> None:
+    """Print it."""
+    with concerns_told(console) as told:
+        robot = load(given.file, given.floating_base, given.package_dir)
+        say(
+            console,
+            f"{robot.name}: {len(robot.body_names)} moving bodies, "
+            f"{len(robot.frame_names)} frames, nq = {robot.nq}, nv = {robot.nv}, "
+            f"{robot.total_mass:.4g} kg",
+            "bold",
+        )
+        console.print(tree(robot.mechanism))
+        console.print(joint_table(robot.mechanism))
+        told += concerns(robot.mechanism)

@@ -1,0 +1,278 @@
+"""Commands about a robot file: simulate, bench, codegen; good, bad and interrupted."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import hinge
+from hinge.cli import main
+from hinge.command import bench, peers, simulate
+
+LINK = """<link name="{0}"><inertial><origin xyz="0.02 0 -0.2"/><mass value="{1}"/>
+  <inertia ixx="0.02" iyy="0.03" izz="0.02" ixy="0" ixz="0.001" iyz="0"/></inertial></link>"""
+JOINT = """<joint name="{0}" type="{1}"><parent link="{2}"/><child link="{3}"/>
+  <origin xyz="0 0.05 -0.4"/><axis xyz="0 1 0"/>
+  <limit lower="-1" upper="2" velocity="3" effort="9"/>{4}</joint>"""
+
+
+def urdf(mimic=""):
+    links = "".join(LINK.format(*link) for link in (("base", 4), ("a", 3), ("b", 2), ("c", 1)))
+    joints = JOINT.format("shoulder", "revolute", "base", "a", "")
+    joints += JOINT.format("elbow", "continuous", "a", "b", "")
+    joints += JOINT.format("rail", "prismatic", "b", "c", mimic)
+    return f'<robot name="bot[/x]">{links}{joints}</robot>'
+
+
+MJCF = """<mujoco model="hopper"><worldbody><body name="trunk"><freejoint/>
+  <geom type="box" size=".1 .2 .1"/><body name="leg" pos="0 0 -.1">
+  <joint name="hip" axis="0 1 0" armature="0.1" damping="0.4"/>
+  <geom type="capsule" fromto="0 0 0 .1 0 -.3" size=".04"/></body></body></worldbody></mujoco>"""
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "150")
+    (tmp_path / "bot.urdf").write_text(urdf())
+    (tmp_path / "bot.xml").write_text(MJCF)
+    return "bot.urdf"
+
+
+@pytest.fixture
+def refused(capsys):
+    """What a command says that must not work: one sentence, status 1."""
+
+    def ask(*arguments):
+        assert main(list(arguments)) == 1
+        said = capsys.readouterr().err
+        assert said.startswith("hinge: ") and said.count("\n") == 1
+        return said
+
+    return ask
+
+
+@pytest.mark.parametrize("name", ["demo", "info", "view", "simulate", "bench", "codegen", "cache"])
+def test_help_shows_an_example(name, capsys):
+    with pytest.raises(SystemExit) as left:
+        main([name, "--help"])
+    assert left.value.code == 0 and f"  hinge {name}" in capsys.readouterr().out.replace(
+        ": ", ":  "
+    )
+
+
+def test_names_are_printed_as_they_are(file, capsys):
+    assert main(["info", file]) == 0
+    assert "bot[/x]: 3 moving bodies" in capsys.readouterr().out
+
+
+# simulate
+
+
+def test_simulate_tells_what_happened(file, capsys):
+    words = ["--q", "elbow=0.5", "shoulder=1.9", "--qd", "0,-4,0.1", "--duration", "0.3"]
+    assert main(["simulate", file, *words]) == 0
+    printed = capsys.readouterr().out
+    for word in ("falling for 0.3 s in 300 steps of rk4", "times real time", "energy: kinetic"):
+        assert word in printed
+    assert "left by" in printed and "elbow (too fast, 0 s)" in printed
+
+
+def test_simulate_writes_what_the_ending_says(file, capsys):
+    outputs = [f"--output=fall.{ending}" for ending in ("npz", "csv", "svg", "png", "gif")]
+    assert main(["simulate", file, "--q", "0.3", "0.2", "0", "--duration", "0.05", *outputs]) == 0
+    assert capsys.readouterr().out.count("wrote fall.") == 5
+    robot = hinge.load(file)
+    motion = hinge.simulate(robot, [0.3, 0.2, 0.0], duration=0.05)
+    with np.load("fall.npz") as kept:
+        np.testing.assert_array_equal(kept["q"], motion.q)
+        np.testing.assert_array_equal(kept["kinetic"] + kept["potential"], motion.energy)
+    with open("fall.csv", newline="") as rows:
+        header, *rows = list(csv.reader(rows))
+    assert header[:4] == ["t", "q shoulder", "q elbow", "q rail"] and header[-1] == "tau rail"
+    np.testing.assert_array_equal(np.array(rows, float)[:, 4:7], motion.qd)
+    starts = {"svg": b"<?xml", "png": b"\x89PNG", "gif": b"GIF8"}
+    for ending, start in starts.items():
+        with open(f"fall.{ending}", "rb") as written:
+            assert written.read().startswith(start)
+
+
+def test_hold_carries_the_weight(file, capsys):
+    words = ["--hold", "--duration", "0.2", "--floating-base", "--method", "variational"]
+    assert main(["simulate", file, "--q", "elbow=1", *words, "-o", "held.npz"]) == 0
+    assert "held for 0.2 s in 200 steps of variational" in capsys.readouterr().out
+    with np.load("held.npz") as kept:
+        np.testing.assert_allclose(kept["q"][-1], kept["q"][0], atol=1e-9)
+        assert np.abs(kept["tau"]).max() > 1
+
+
+def test_simulate_says_no_before_it_works(file, refused, monkeypatch):
+    def never(*arguments):
+        raise AssertionError("the file was read")
+
+    monkeypatch.setattr(simulate, "loaded", never)
+    assert "expected .npz, .csv, .png" in refused("simulate", file, "-o", "fall.foo")
+    assert "there is no folder 'gone'" in refused("simulate", file, "-o", "gone/fall.npz")
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["--q", "elbo=1"], "has no joint 'elbo'; did you mean 'elbow'?"),
+        (["--q", "elbow=much"], "'much' is not a number"),
+        (["--q", "1", "2"], "q has shape (2,)"),
+        (["--floating-base", "--q", "root_joint=1"], "'root_joint' has several numbers"),
+        (["--dt", "0"], "dt is 0.0"),
+        (["--duration", "-1"], "duration is -1.0"),
+        (["--duration", "1e300"], "expected at most 1e+08"),
+    ],
+)
+def test_simulate_refuses_numbers_that_do_not_fit(file, refused, words, said):
+    assert said in refused("simulate", file, *words)
+
+
+# codegen
+
+
+def test_codegen_writes_what_the_kernel_has(file, capsys):
+    robot = hinge.load(file)
+    kernel = robot.kernel("forward_dynamics", "q", "qd", "tau")
+    assert main(["codegen", file, "--function", "forward_dynamics"]) == 0
+    assert capsys.readouterr().out == kernel.source("c")
+    words = ["--language", "llvm", "--output", "fd.ll"]
+    assert main(["codegen", file, "--function", "forward_dynamics", *words]) == 0
+    assert "wrote forward_dynamics(q, qd, tau) of 'bot[/x]'" in capsys.readouterr().out
+    with open("fd.ll") as written:
+        assert written.read() == kernel.source("llvm")
+    assert main(["codegen", file, "--function=jacobian", "--frame=c", "--dtype=float32"]) == 0
+    code = capsys.readouterr().out
+    assert "float q[3]" in code and "double q" not in code
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["--language", "cuda"], "cuda is not there yet; expected c, llvm"),
+        (["--language", "java"], "--language java; expected c, llvm"),
+        (["--function", "forward_dynamic"], "did you mean 'forward_dynamics'?"),
+        (["--function", "hybrid_dynamics"], "needs active, which a command line cannot give"),
+        (["--function", "jacobian"], "needs the name of a frame: --frame NAME"),
+        (["--function", "jacobian", "--frame", "d"], "'d'"),
+        (["--frame", "c"], "takes no --frame"),
+        (["--dtype", "float16"], "kernels come in float64 and float32"),
+        (["--output", "gone/x.c"], "there is no folder 'gone'"),
+        (["--output", "."], "it is a folder"),
+    ],
+)
+def test_codegen_refuses_in_a_sentence(file, refused, words, said):
+    assert said in refused("codegen", file, *words)
+
+
+# bench
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    for name, value in {"_SECONDS": 0.0, "_TURN": 1e-6, "_FEWEST": 1, "_BATCH": 16}.items():
+        monkeypatch.setattr(bench, name, value)
+
+
+def lines(printed, word):
+    return [line for line in printed.splitlines() if word in line]
+
+
+@pytest.mark.parametrize("floating", [[], ["--floating-base"]])
+def test_bench_beside_pinocchio(file, capsys, hasty, floating):
+    pytest.importorskip("pinocchio")
+    assert main(["bench", file, *floating]) == 0
+    printed = capsys.readouterr().out
+    for quantity in peers.ARGUMENTS:
+        one, many = lines(printed, f"│ {quantity} ")
+        assert one.count("µs") + one.count("ms") == many.count("µs") + many.count("ms") == 2
+    assert "16 states in a batch" in printed and "with Pinocchio's results" in printed
+    assert "differs" not in printed
+
+
+def test_bench_of_joints_that_follow(file, capsys, hasty):
+    pytest.importorskip("pinocchio")
+    with open(file, "w") as out:
+        out.write(urdf('<mimic joint="shoulder" multiplier="0.5"/>'))
+    assert main(["bench", file]) == 0
+    printed = capsys.readouterr().out
+    assert (
+        "–" in lines(printed, "forward_dynamics ")[0] and "Pinocchio, forward_dynamics: " in printed
+    )
+
+
+def test_bench_beside_mujoco(file, capsys, hasty):
+    pytest.importorskip("mujoco")
+    assert main(["bench", "bot.xml"]) == 0
+    printed = capsys.readouterr().out
+    assert "with MuJoCo's results" in printed and "differs" not in printed
+    assert "MuJoCo has no inverse_dynamics_derivatives" in printed
+    for quantity in ("inverse_dynamics", "forward_dynamics", "mass_matrix"):
+        assert "–" not in lines(printed, f"│ {quantity} ")[0]
+
+
+def test_bench_compares_only_what_agrees(file, capsys, hasty, monkeypatch):
+    pytest.importorskip("pinocchio")
+    monkeypatch.setattr(bench, "_difference", lambda found, expected: float("nan"))
+    assert main(["bench", file]) == 0
+    printed = capsys.readouterr().out
+    assert "inverse_dynamics of Pinocchio differs by nan: not compared" in printed
+    assert "agrees" not in printed and lines(printed, "│ mass_matrix ")[0].count("–") == 2
+
+
+def test_bench_without_a_peer(file, capsys, hasty, monkeypatch):
+    monkeypatch.setattr(peers, "find_spec", lambda name: None)
+    assert main(["bench", file]) == 0
+    printed = capsys.readouterr().out
+    assert "Pinocchio is not installed" in printed and "ratio" not in printed
+    monkeypatch.setattr(peers, "find_spec", lambda name: True)
+    monkeypatch.setattr(peers, "_LARGEST", 2)
+    assert peers.peer_of(hinge.load(file), file, False)[0] is None
+
+
+def test_a_peer_that_sees_another_robot_is_left_out(file):
+    pytest.importorskip("pinocchio")
+    peer, why = peers.peer_of(hinge.zoo.arm(4), file, False)
+    assert peer is None and why == "Pinocchio is left out: it has nv = 3, this robot 4"
+
+
+def test_bench_of_a_joint_that_moves_nothing(file, capsys, hasty):
+    text = urdf().replace(LINK.format("c", 1), '<link name="c"/>')
+    with open(file, "w") as out:
+        out.write(text)
+    assert main(["bench", file]) == 0
+    printed = capsys.readouterr().out
+    assert "–" in lines(printed, "│ forward_dynamics ")[0] and "'rail'" in printed
+
+
+# every command
+
+
+@pytest.mark.parametrize("name", ["info", "view", "simulate", "bench", "codegen"])
+def test_files_that_are_not_robots_are_refused_in_a_sentence(file, refused, name):
+    assert "cannot read" in refused(name, "none.urdf")
+    with open("page.html", "w") as out:
+        out.write("<html/>")
+    assert "the root element is <html>" in refused(name, "page.html")
+
+
+def test_interrupts_and_lack_of_memory_are_told(file, refused, monkeypatch):
+    for error, said in ((KeyboardInterrupt(), "interrupted"), (MemoryError("8 EiB"), "8 EiB")):
+
+        def broken(*arguments, error=error):
+            raise error
+
+        monkeypatch.setattr(simulate, "loaded", broken)
+        assert said in refused("simulate", file)
+
+
+def test_a_file_that_cannot_be_written_is_named(file, refused, monkeypatch):
+    def closed(*arguments):
+        raise PermissionError(13, "Permission denied", "fall.npz")
+
+    monkeypatch.setattr(np, "savez", lambda *a, **k: closed())
+    words = ["--duration", "0.01", "-o", "fall.npz"]
+    assert refused("simulate", file, *words) == "hinge: 'fall.npz': Permission denied\n"
