@@ -130,7 +130,9 @@ def _calls(robot: Robot, quantity: str, states: States) -> Calls:
 def _difference(found: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> float:
     """The largest one, over the largest entry."""
     pairs = zip(found, expected, strict=True)
-    return float(np.max([np.abs(a - b).max() / np.abs(b).max(initial=1) for a, b in pairs]))
+    return float(
+        np.max([np.abs(a - b).max(initial=0) / np.abs(b).max(initial=1) for a, b in pairs])
+    )
 
 
 def _interleaved(calls: Sequence[Callable[[], Any]]) -> list[float]:
