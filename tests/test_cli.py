@@ -4,12 +4,18 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 import hinge
 from fresh_process import run_python
 from hinge.cli import main
+from hinge.command.motions import pushed, through_its_ranges
+from hinge.model.joint import Mimic
+from hinge.model.joints import Free, Revolute
 from hinge.runtime import cache
+from hinge.viewer.reach import within_limits
 
 URDF = """<robot name="bot">
   <link name="base"/>
@@ -23,19 +29,81 @@ URDF = """<robot name="bot">
 </robot>"""
 
 
-def test_demo_prints_and_draws(tmp_path, capsys):
-    assert main(["demo", "--output", str(tmp_path / "demo.png")]) == 0
-    printed = capsys.readouterr().out
-    for word in ("joint7", "kinetic energy", "potential energy", "tau", "|M⁻¹ M − 1|", "demo.png"):
+def test_demo_pushes_a_quadruped(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("hinge.command.demo.find_spec", lambda name: None)
+    assert main(["demo"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    for word in ("quadruped: 13 bodies", "inverse dynamics", "sways 7", "pip install", "wrote"):
         assert word in printed
-    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "hinge_demo.png").read_bytes().startswith(b"\x89PNG")
+    assert [p.name for p in tmp_path.iterdir()] == ["hinge_demo.png"]
+
+
+def test_the_pushed_quadruped_comes_back_within_its_limits():
+    motion = pushed().motion
+    assert 0.05 < np.abs(motion.q[:, 1]).max() < 0.1
+    assert np.abs(motion.robot.difference(motion.q[0], motion.q[-1])).max() < 5e-3
+    assert_array_equal(motion.q, [within_limits(motion.robot.mechanism, q) for q in motion.q])
+    for foot in ("FL_foot", "RR_foot"):
+        moved = motion.frame_positions(foot) - motion.frame_positions(foot)[0]
+        assert np.abs(moved).max() < 0.01
 
 
 def test_demo_cannot_write_there(tmp_path, capsys):
     assert main(["demo", "--output", str(tmp_path / "missing" / "demo.svg")]) == 1
     assert "hinge: " in capsys.readouterr().err
     assert main(["demo", "--output", "demo.foo"]) == 1
-    assert "cannot write 'demo.foo'" in capsys.readouterr().err
+    assert "cannot write 'demo.foo'" in " ".join(capsys.readouterr().err.split())
+
+
+def test_demo_moves_a_robot_of_a_file(tmp_path, capsys):
+    path = tmp_path / "bot.urdf"
+    path.write_text(URDF)
+    assert main(["demo", str(path), "-o", str(tmp_path / "bot.svg"), "--floating-base"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "within limits" in printed and "joint 'turn'" in printed and "singular" in printed
+    assert b"<svg" in (tmp_path / "bot.svg").read_bytes()
+    path.write_text('<robot name="stone"><link name="a"/></robot>')
+    assert main(["demo", str(path), "-o", str(tmp_path / "bot.svg")]) == 1
+    assert "'stone' has no joint that could be moved" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("robot", [hinge.zoo.humanoid(), hinge.zoo.arm(7), hinge.zoo.tree(n=9)])
+def test_tours_stay_within_limits(robot):
+    """Rates are those of q, forces those of both, and free bodies do not move."""
+    mech, motion = robot.mechanism, through_its_ranges(robot)
+    assert_array_equal(motion.q, [within_limits(mech, q) for q in motion.q])
+    h = motion.t[1]
+    rates = robot.difference(motion.q[:-2], motion.q[2:]) / (2 * h)
+    assert np.abs(rates - motion.qd[1:-1]).max() < 0.05 * np.abs(motion.qd).max()
+    for body in mech.bodies[1:]:
+        qd = motion.qd[:, mech.v_slice(body.joint_name)]
+        assert np.all(np.abs(qd) <= body.joint.velocity_limit)
+        assert (np.abs(qd).max() == 0) == isinstance(body.joint, Free)
+
+
+def test_tours_respect_joints_that_follow():
+    b = hinge.MechanismBuilder("gripper")
+    inertia = hinge.Inertia(1.0, (0.0, 0.0, 0.1), np.eye(3))
+    b.add("left", "world", Revolute((0, 1, 0), lower=-1, upper=1), "lead", None, inertia)
+    follow = Revolute((0, 1, 0), lower=-0.5, upper=0.5, mimic=Mimic("lead", -2.0))
+    b.add("right", "world", follow, "follow", None, inertia)
+    q = through_its_ranges(hinge.Robot(b.build())).q
+    assert 0.05 < np.abs(q).max() <= 0.25
+
+
+def test_demo_opens_the_studio_on_a_terminal(monkeypatch):
+    pytest.importorskip("viser")
+    from hinge.viewer.scene import Scene
+
+    waited = []
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("hinge.command.demo.is_local", lambda: True)
+    monkeypatch.setattr("hinge.viewer.server.is_local", lambda: False)
+    monkeypatch.setattr(Scene, "wait", lambda scene: waited.append(scene) or scene.close())
+    assert main(["demo"]) == 0
+    assert waited[0].player is not None
 
 
 def test_info_shows_tree_joints_and_warnings(tmp_path, capsys, monkeypatch):

@@ -57,7 +57,10 @@ def test_links_of_the_readme_work_outside_the_repository():
 def test_readme_has_its_two_commands():
     text = (ROOT / "README.md").read_text()
     commands = re.findall(r"^```sh\n(.*?)^```", text, flags=re.S | re.M)
-    assert commands == ["pip install . && hinge demo\n", 'pip install ".[test]" && pytest\n']
+    assert commands == [
+        'pip install ".[view]" && hinge demo\n',
+        'pip install ".[test]" && pytest\n',
+    ]
 
 
 ROBOT = hinge.zoo.arm(2)

@@ -1,70 +1,180 @@
-"""`hinge demo`: the motion of a robot made in code, computed and drawn."""
+"""`hinge demo`: a robot that does something, computed, timed and shown."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from timeit import Timer
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from ..motion.simulate import simulate
-from ..robot import Robot, zoo
-from ..viewer.output import PICTURES, check_ending
-from .common import check_folder, parser, say
+from ..errors import SingularError
+from ..motion.simulate import Trajectory
+from ..robot import Robot
+from ..viewer.output import FILMS, PAGES, PICTURES, check_ending
+from ..viewer.server import is_local
+from .common import add_loading, check_folder, concerns_told, loaded, parser, say
+from .motions import FORCE, pushed, through_its_ranges
+from .pinocchio import calls_of
 
 __all__ = ["add", "run"]
+
+_BATCH = 1024
+_SECONDS = 0.01  # for one measurement
 
 
 def add(commands: Any) -> None:
     """Its parser."""
-    what = "compute and draw the motion of a robot made in code"
-    demo = parser(commands, "demo", what, "hinge demo --output motion.png")
-    demo.add_argument("-o", "--output", default="hinge_demo.svg", help="an SVG, PNG or PDF")
+    what = "a robot that does something, computed, timed and shown; or your own"
+    examples = "hinge demo", "hinge demo panda.urdf --output panda.html"
+    demo = parser(commands, "demo", what, *examples)
+    demo.add_argument("file", metavar="FILE", nargs="?", help="a URDF or MJCF file to move")
+    endings = ", ".join((*PAGES, *PICTURES, *FILMS))
+    demo.add_argument("-o", "--output", help=f"write it instead of a page: {endings}")
+    add_loading(demo)
 
 
 def run(console: Console, given: argparse.Namespace) -> None:
-    """Compute, print, draw."""
-    check_ending("demo", given.output, PICTURES)
-    check_folder(given.output)
-    robot = zoo.arm(7)
-    rng = np.random.default_rng(7)
-    q, qd, qdd = robot.random_configuration(rng), rng.normal(size=7), rng.normal(size=7)
-    tau = robot.inverse_dynamics(q, qd, qdd)
-    table = Table("joint", "q", "qd", "qdd", "tau = ID(q, qd, qdd)", "FD(q, qd, tau) − qdd")
-    residual = robot.forward_dynamics(q, qd, tau) - qdd
-    for i, name in enumerate(robot.joint_names):
-        numbers = (f"{x[i]:9.4f}" for x in (q, qd, qdd, tau))
-        table.add_row(name, *numbers, f"{residual[i]:.1e}")
-    console.print(
-        f"[bold]{robot.name}[/]: {len(robot.body_names)} bodies, {robot.total_mass:.2f} kg"
-    )
-    console.print(table)
-    console.print(_facts(robot, q, qd))
-    motion = simulate(robot, q, np.zeros(7), duration=1.5, dt=1e-3)
-    drift = np.ptp(motion.energy) / np.ptp(motion.kinetic_energy)
-    console.print(
-        f"falling freely for {motion.t[-1]:g} s: kinetic energy up to "
-        f"{motion.kinetic_energy.max():.1f} J, total energy constant to {drift:.1e} of that"
-    )
-    motion.plot(given.output)
-    say(console, f"wrote the motion and its energy to {given.output}")
+    """Compute, tell, show."""
+    if given.output:
+        check_ending("demo", given.output, (*PAGES, *PICTURES, *FILMS))
+        check_folder(given.output)
+    motion = _toured(console, given) if given.file else _pushed(console)
+    console.print(_times(motion))
+    with concerns_told(console):
+        _show(console, motion, given.output)
 
 
-def _facts(robot: Robot, q: np.ndarray, qd: np.ndarray) -> Table:
-    M = robot.mass_matrix(q)
-    identity = robot.mass_matrix_inverse(q) @ M - np.eye(robot.nv)
-    table = Table("quantity", "value")
-    table.add_row("eigenvalues of M, least and greatest", f"{_ends(np.linalg.eigvalsh(M))} kg m²")
-    table.add_row("|M⁻¹ M − 1|", f"{np.abs(identity).max():.1e}")
-    table.add_row("kinetic energy", f"{robot.kinetic_energy(q, qd):.4f} J")
-    table.add_row("potential energy", f"{robot.potential_energy(q):.4f} J")
-    table.add_row("centre of mass", f"{np.array2string(robot.center_of_mass(q), precision=4)} m")
-    tool = robot.frame_pose(q, "tool")[:3, 3]
-    table.add_row("tool", f"{np.array2string(tool, precision=4)} m")
+def _pushed(console: Console) -> Trajectory:
+    """The quadruped, and what became of it."""
+    with console.status("compiling the quadruped and the ground below it …"):
+        motion, steps, cold, again = pushed()
+    _introduce(console, motion.robot)
+    sway = np.abs(motion.q[:, 1])
+    say(
+        console,
+        f"its feet pinned to the ground, pushed sideways by {FORCE:g} N, it sways "
+        f"{1e2 * sway.max():.1f} cm and comes back to {1e3 * sway[-1]:.1f} mm",
+    )
+    say(
+        console,
+        f"{steps} steps in {1e3 * again:.1f} ms, {steps * 1e-3 / again:.0f} times as fast as the "
+        f"robot itself; with compilation {cold:.2f} s",
+    )
+    return motion
+
+
+def _toured(console: Console, given: argparse.Namespace) -> Trajectory:
+    """The robot of the file, and what its joints have to do."""
+    robot = loaded(console, given)
+    began = time.perf_counter()
+    with console.status(f"moving {robot.name} …"):
+        motion = through_its_ranges(robot)
+    took = time.perf_counter() - began
+    _introduce(console, robot)
+    say(
+        console,
+        f"through its ranges within limits for {motion.t[-1]:.1f} s; poses, rates and the joint "
+        f"forces for {len(motion.t)} of them in {took:.2f} s, compilation included",
+    )
+    if needs := _greatest_effort(motion):
+        say(console, needs)
+    return motion
+
+
+def _introduce(console: Console, robot: Robot) -> None:
+    say(
+        console,
+        f"{robot.name}: {len(robot.body_names)} bodies, {robot.nv} degrees of freedom, "
+        f"{robot.total_mass:.4g} kg",
+    )
+
+
+def _greatest_effort(motion: Trajectory) -> str:
+    """Which joint comes nearest to its limit of force, or goes beyond it."""
+    mech, found = motion.robot.mechanism, []
+    for body in mech.bodies[1:]:
+        limit = np.array(body.joint.effort_limit)
+        if body.joint.mimic is None and np.all(limit > 0) and np.isfinite(limit).all():
+            tau = motion.tau[:, mech.v_slice(body.joint_name)]
+            found.append((np.max(np.abs(tau) / limit), body.joint_name))
+    if not found:
+        return ""
+    share, name = max(found)
+    return f"most is asked of joint {name!r}: {share:.0%} of the force that it may have"
+
+
+def _times(motion: Trajectory) -> Table:
+    """How long the dynamics of the robot take, beside Pinocchio's where that is installed."""
+    robot, middle = motion.robot, len(motion.t) // 2
+    rows = np.linspace(0, len(motion.t) - 1, _BATCH).astype(int)
+    state = {"q": motion.q, "qd": motion.qd, "qdd": np.zeros_like(motion.qd), "tau": motion.tau}
+    theirs = calls_of(robot.mechanism)
+    names = ["one call", f"each of {_BATCH}", *(["one call of Pinocchio"] if theirs else [])]
+    table = Table("", *names)
+    for function, arguments in _FUNCTIONS.items():
+        call = getattr(robot, function)
+        one = [state[n][middle] for n in arguments]
+        many = [state[n][rows] for n in arguments]
+        cells = [_seconds(call, one), _seconds(call, many) / _BATCH]
+        cells += [_seconds(theirs[function], [])] if theirs else []
+        table.add_row(function.replace("_", " "), *(_shown(x) for x in cells))
     return table
 
 
-def _ends(values: np.ndarray) -> str:
-    return f"{values[0]:.4g}, {values[-1]:.4g}"
+_FUNCTIONS = {
+    "inverse_dynamics": ("q", "qd", "qdd"),
+    "forward_dynamics": ("q", "qd", "tau"),
+    "mass_matrix": ("q",),
+}
+
+
+def _seconds(call: Callable[..., Any], arguments: list[np.ndarray]) -> float:
+    """Of one call, the least of three measurements; NaN where the robot has no answer."""
+    try:
+        call(*arguments)
+    except SingularError:
+        return np.nan
+    timer = Timer(lambda: call(*arguments))
+    count, began = 1, time.perf_counter()
+    # the first calls are slower, whatever they find out
+    while time.perf_counter() - began < _SECONDS:
+        count = max(1, int(_SECONDS / max(timer.timeit(1), 1e-7)))
+    return min(timer.repeat(3, count)) / count
+
+
+def _shown(seconds: float) -> str:
+    if np.isnan(seconds):
+        return "singular"
+    return f"{1e9 * seconds:.0f} ns" if seconds < 1e-6 else f"{1e6 * seconds:.2f} µs"
+
+
+def _show(console: Console, motion: Trajectory, output: str | None) -> None:
+    """In the browser where somebody sits in front of one, else in files."""
+    viser = find_spec("viser") is not None
+    if output:
+        _write(console, motion, output)
+    elif viser and sys.stdout.isatty() and is_local():
+        scene = motion.view()
+        say(console, "Ctrl-C ends it")
+        scene.wait()
+    else:
+        for ending in (".html", ".png") if viser else (".png",):
+            _write(console, motion, f"hinge_demo{ending}")
+        if not viser:
+            say(console, 'to see it move: pip install "hinge-dynamics[view]", or --output x.gif')
+
+
+def _write(console: Console, motion: Trajectory, path: str) -> None:
+    if check_ending("demo", path, (*PAGES, *PICTURES, *FILMS)) in PICTURES:
+        away = np.linalg.norm(motion.robot.difference(motion.q[0], motion.q), axis=-1)
+        motion.robot.draw(motion.q[away.argmax()], path)
+    else:
+        motion.draw(path)
+    say(console, f"wrote {path}")
