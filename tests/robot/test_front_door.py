@@ -7,6 +7,7 @@ import pickle
 import pydoc
 import threading
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -163,6 +164,16 @@ def test_methods_can_be_overridden():
     again = pickle.loads(pickle.dumps(robot))
     assert again.factor == 2 and np.array_equal(again.mass_matrix(q), robot.mass_matrix(q))
     assert copy.deepcopy(robot).factor == 2 and robot.early == 1
+
+
+@short_way
+def test_a_method_fetched_before_its_first_call_finds_the_door(monkeypatch):
+    robot, q = zoo.arm(3), np.ones(3)
+    early, of_class = robot.inverse_dynamics, partial(Robot.inverse_dynamics, robot)
+    expected = [early(q, q, q) for _ in range(3)][0]
+    monkeypatch.setattr(Method, "call", None)
+    for method in (early, of_class, robot.inverse_dynamics):
+        assert np.array_equal(method(q, qdd=q, qd=q), expected)
 
 
 @short_way

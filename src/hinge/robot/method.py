@@ -64,6 +64,9 @@ class Method:
 
         @wraps(fn)
         def checked(robot: Front, *arguments: Any, **keywords: Any) -> Any:
+            # one that was fetched before there was a door
+            if isinstance(door := robot._doors.get(self), Door):
+                return door.call(*arguments, **keywords)
             return self.call(robot, arguments, keywords)
 
         self.checked = checked
@@ -116,7 +119,10 @@ class Method:
 
     def _opened(self, robot: Front, parameters: tuple[Parameter, ...]) -> Door:
         """The door that answers from now on."""
-        otherwise = MethodType(self.checked, robot)
+
+        def otherwise(*arguments: Any, **keywords: Any) -> Any:
+            return self.call(robot, arguments, keywords)
+
         door = Door(robot, self.name, self.__doc__ or "", parameters, otherwise)
         robot._doors[self] = door
         # found there before the class is asked
