@@ -104,8 +104,12 @@ def is_zero(x: Any) -> bool:
 
 def is_masked(x: Any) -> bool:
     """Whether entries of an array, or of arrays in a list, are masked, and so no numbers."""
+    masked = sys.modules.get("numpy.ma")
+    # importing it takes 10 ms; while nobody has, there is none
+    if masked is None:
+        return False
     parts = x if isinstance(x, (list, tuple)) else (x,)
-    return any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts)
+    return any(isinstance(part, masked.MaskedArray) and masked.is_masked(part) for part in parts)
 
 
 def clip(x: Any, low: float, high: float) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import algorithms
+from ..algebra.small import is_masked
 from ..algorithms.configuration import (
     arriving,
     departing,
@@ -223,7 +224,7 @@ def _listed(force: Force) -> Force:
 
     def fn(t: Any, q: Any, qd: Any) -> Any:
         result = force(t, q, qd)
-        if np.ma.is_masked(result):
+        if is_masked(result):
             raise ArgumentError("it gave a masked array")
         return np.array(list(result)) if isinstance(result, tuple) else np.asarray(result)
 
