@@ -152,6 +152,8 @@ def test_nobody_leaves_before_all_parts_are_done():
 
 
 COMPILES = """
+import warnings
+warnings.simplefilter("ignore")  # of forks beside threads
 import os, signal, threading, time
 import numpy as np
 import hinge
