@@ -143,9 +143,9 @@ class Place:
         """
         if "route" not in A.memo:
             A.memo["route"] = self._route(A)
-        if algorithm := A.memo["route"]:
+        if route := A.memo["route"]:
             nv = self.mechanism.nv
-            return self.worked_out(algorithm.__name__[1:], algorithm, [], (nv, nv), nv)
+            return self.worked_out(*route, [], (nv, nv), nv)
         if A.into.dim > A.out.dim:
             return np.swapaxes(self._matrix(A.T), -1, -2)
         return self._matrix(A)
@@ -160,13 +160,17 @@ class Place:
         wide = [v[()] if v.ndim == len(s) else np.expand_dims(v, -1 - len(s)) for v, s in pairs]
         return np.swapaxes(spread.apply(opening.closed(wide), units), -1, -2)
 
-    def _route(self, A: Operator) -> Callable[..., np.ndarray] | None:
+    def _route(self, A: Operator) -> tuple[str, Callable[..., np.ndarray]] | None:
+        """The name of the algorithm that gives the matrix of A, and the algorithm."""
         if not A.out == A.into == self.home.joint:
             return None
         words, s = polynomial(A), self.home.free
         inverse = s.innovations.T @ s.D.inv @ s.innovations
-        known = ((s.mass, _mass_matrix), (inverse, _mass_matrix_inverse))
-        return next((found for B, found in known if equal(words, polynomial(B))), None)
+        known = {
+            ("mass_matrix", _mass_matrix): s.mass,
+            ("mass_matrix_inverse", _mass_matrix_inverse): inverse,
+        }
+        return next((found for found, B in known.items() if equal(words, polynomial(B))), None)
 
     def first(self, A: Operator) -> tuple[Operator, Any]:
         """The expression and the configuration of the first of a batch."""
