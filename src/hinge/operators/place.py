@@ -143,9 +143,9 @@ class Place:
         """
         if "route" not in A.memo:
             A.memo["route"] = self._route(A)
-        if route := A.memo["route"]:
-            nv = self.mechanism.nv
-            return self.worked_out(*route, [], (nv, nv), nv)
+        if A.memo["route"]:
+            (name, algorithm), nv = A.memo["route"], self.mechanism.nv
+            return self.worked_out(name, algorithm, [], (nv, nv), nv)
         if A.into.dim > A.out.dim:
             return np.swapaxes(self._matrix(A.T), -1, -2)
         return self._matrix(A)
