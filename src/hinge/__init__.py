@@ -37,6 +37,7 @@ __all__ = [
     "ArgumentError",
     "Body",
     "ConstrainedMotion",
+    "Contact",
     "Cylindrical",
     "Fixed",
     "Frame",
@@ -94,9 +95,10 @@ __version__ = "0.1.0"
 
 # what not every program needs is imported when it is first asked for
 _LATER = {
-    "ConstrainedMotion": "algorithms.constraints",
+    "ConstrainedMotion": "algorithms.constrained.forward",
+    "Contact": "algorithms.constrained.description",
     "InverseKinematics": "algorithms.inverse_kinematics",
-    "LoopConstraint": "algorithms.constraints",
+    "LoopConstraint": "algorithms.constrained.description",
     "MechanismBuilder": "model.builder",
     "Rollout": "runtime.rollout",
     "Trajectory": "motion.simulate",
@@ -120,7 +122,8 @@ _LATER = {
 }
 if TYPE_CHECKING:
     from . import control, operators
-    from .algorithms.constraints import ConstrainedMotion, LoopConstraint
+    from .algorithms.constrained.description import Contact, LoopConstraint
+    from .algorithms.constrained.forward import ConstrainedMotion
     from .algorithms.inverse_kinematics import InverseKinematics
     from .functions.derivatives import grad, hessian, jacobian, jvp, vjp
     from .functions.rollout import rollout

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 __all__ = [
+    "Factor",
     "atan2",
     "clip",
     "cos",
@@ -161,25 +162,35 @@ def _ldl(A: np.ndarray) -> tuple[list[list[Any]], list[Any]]:
     return L, d
 
 
-def _substitute(L: list[list[Any]], d_inv: list[Any], b: list[Any]) -> list[Any]:
-    n = len(b)
-    x = list(b)
-    for i in range(n):
-        x[i] = x[i] - sum(L[i][k] * x[k] for k in range(i))
-    x = [x[i] * d_inv[i] for i in range(n)]
-    for i in reversed(range(n)):
-        x[i] = x[i] - sum(L[k][i] * x[k] for k in range(i + 1, n))
-    return x
+class Factor:
+    """A = L diag(d) Lᵀ of a symmetric positive definite A, to be solved with several times."""
+
+    __slots__ = ("L", "d_inv")
+
+    def __init__(self, A: np.ndarray) -> None:
+        self.L, d = _ldl(A)
+        self.d_inv = np.array([1 / x for x in d])
+
+    def half(self, b: np.ndarray) -> np.ndarray:
+        """y = L⁻¹ b of a vector or a matrix: bᵀ A⁻¹ c is y(b)ᵀ diag(1/d) y(c)."""
+        x = list(b)
+        for i in range(len(x)):
+            x[i] = x[i] - sum(self.L[i][k] * x[k] for k in range(i))
+        return np.array(x).reshape(b.shape)
+
+    def solve(self, b: np.ndarray) -> np.ndarray:
+        """A⁻¹ b of a vector or a matrix."""
+        if b.ndim == 2:
+            return np.array([self.solve(column) for column in b.T]).reshape(b.shape[::-1]).T
+        n, x = len(b), list(self.half(b) * self.d_inv)
+        for i in reversed(range(n)):
+            x[i] = x[i] - sum(self.L[k][i] * x[k] for k in range(i + 1, n))
+        return np.array(x)
 
 
 def solve_spd(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A⁻¹ b for a symmetric positive definite A, by LDLᵀ; b is a vector or a matrix."""
-    L, d = _ldl(A)
-    d_inv = [1 / x for x in d]
-    if b.ndim == 1:
-        return np.array(_substitute(L, d_inv, list(b)))
-    columns = [_substitute(L, d_inv, list(b[:, j])) for j in range(b.shape[1])]
-    return np.array(columns).reshape(b.shape[1], len(A)).T
+    return Factor(A).solve(b)
 
 
 def more_than(A: np.ndarray, least: np.ndarray) -> np.ndarray:

@@ -5,12 +5,8 @@ A new algorithm is declared in a file of its own and listed here: imported, publ
 
 from . import dense as dense
 from .configuration import difference, integrate, neutral, random_configuration, tangent_rate
-from .constraints import (
-    constrained_forward_dynamics,
-    constraint_bias,
-    constraint_error,
-    constraint_jacobian,
-)
+from .constrained.forward import constrained_forward_dynamics
+from .constrained.rows import anchors, constraint_bias, constraint_error, constraint_jacobian
 from .declare import Bound, bound
 from .diagonalized.diagonal_dynamics import (
     articulated_rates,
@@ -80,6 +76,7 @@ from .underactuated.hybrid_dynamics import hybrid_dynamics, hybrid_response
 __all__ = [
     "aba",
     "active_inertia",
+    "anchors",
     "articulated_rates",
     "bias_forces",
     "center_of_mass",
@@ -162,6 +159,7 @@ class Algorithms(Bound):
 
     aba = bound(aba)
     active_inertia = bound(active_inertia)
+    anchors = bound(anchors)
     articulated_rates = bound(articulated_rates)
     bias_forces = bound(bias_forces)
     center_of_mass = bound(center_of_mass)

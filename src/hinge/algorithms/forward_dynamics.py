@@ -25,7 +25,7 @@ from ..algebra.small import solve_spd
 from ..algebra.spatial import congruence
 from ..model.protocol import Tree
 from .declare import algorithm
-from .inverse_dynamics import motion_forces
+from .inverse_dynamics import motion
 from .riccati import released
 
 __all__ = ["aba", "forward_dynamics"]
@@ -44,7 +44,7 @@ def forward_dynamics(
     f_ext: (n_bodies, 6), forces (moment; force) acting on the bodies, in body axes at body origins.
     """
     H, phi, tau_ = mech.H(q), mech.phi(q), mech.rates(tau)
-    z = motion_forces(mech, H, phi, q, qd, np.zeros(mech.nv), f_ext)  # (1)
+    z = motion(mech, H, phi, q, qd, np.zeros(mech.nv), f_ext).f  # (1)
     P = mech.filled(lambda k: mech.M[k].matrix)
     G, nu, alpha, qdd = mech.slots(4)
     for p, k in mech.inward():

@@ -13,13 +13,15 @@ and the gyroscopic force b then need no linear velocity (`carried_acceleration` 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..algebra.spatial import carried_acceleration
 from ..model.protocol import PerBody, Slot, Tree
 from .declare import algorithm
 
-__all__ = ["bias_forces", "gravity_forces", "inverse_dynamics", "motion_forces", "rnea"]
+__all__ = ["bias_forces", "gravity_forces", "inverse_dynamics", "motion", "rnea"]
 
 
 @algorithm(joint_level=True, loops=True, aliases=("rnea",))
@@ -35,7 +37,7 @@ def inverse_dynamics(
     f_ext: (n_bodies, 6), forces (moment; force) acting on the bodies, in body axes at body origins.
     """
     H, phi, qdd_ = mech.H(q), mech.phi(q), mech.rates(qdd)
-    f = motion_forces(mech, H, phi, q, qd, qdd, f_ext)
+    f = motion(mech, H, phi, q, qd, qdd, f_ext).f
     (tau,) = mech.slots(1)
     for p, k in mech.inward():
         tau[k] = H[k] @ f[k] + mech.armature[k] * qdd_[k]  # (4)
@@ -43,7 +45,15 @@ def inverse_dynamics(
     return mech.join(tau)
 
 
-def motion_forces(
+class Motion(NamedTuple):
+    """V, α and f of every body: velocity, acceleration, and the force that it needs by itself."""
+
+    V: Slot
+    alpha: Slot
+    f: Slot
+
+
+def motion(
     mech: Tree,
     H: PerBody,
     phi: PerBody,
@@ -51,8 +61,8 @@ def motion_forces(
     qd: np.ndarray,
     qdd: np.ndarray,
     f_ext: np.ndarray | None,
-) -> Slot:
-    """f(k): the forces that each body by itself needs for the motion, given H and φ.  O(N)."""
+) -> Motion:
+    """The outward sweep (1) to (3), given H and φ.  O(N)."""
     qd_, qdd_, f_ext_ = mech.rates(qd), mech.rates(qdd), mech.wrenches(f_ext)
     M, H_rate = mech.M, mech.H_rate(q, qd)
     V, alpha, f = mech.slots(3)
@@ -63,7 +73,7 @@ def motion_forces(
         own = H[k].T @ qdd_[k] + H_rate[k].T @ qd_[k]
         alpha[k] = carried_acceleration(phi[k], V[p], alpha[p], W) + own  # (2)
         f[k] = M[k].force(V[k], alpha[k]) - f_ext_[k]  # (3)
-    return f
+    return Motion(V, alpha, f)
 
 
 @algorithm(joint_level=True, loops=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.constraints import LoopConstraint, as_constraints
+from ..algorithms.constrained.description import Constraint, as_constraints
 from ..algorithms.singular import loose_joint, why_singular
 from ..errors import ArgumentError, SingularError, TraceError
 from ..graph.program import Program
@@ -143,7 +143,7 @@ def simulate(
     dt: float = 1e-3,
     method: Method = "rk4",
     f_ext: ArrayLike | None = None,
-    constraints: Sequence[LoopConstraint] = (),
+    constraints: Sequence[Constraint] = (),
     taus: ArrayLike | None = None,
     every: int = 1,
     compiled: bool | None = None,
@@ -203,7 +203,7 @@ class _Run:
         tau: Force | None,
         taus: ArrayLike | None,
         acting: dict[str, ArrayLike | None],
-        constraints: tuple[LoopConstraint, ...],
+        constraints: tuple[Constraint, ...],
         duration: float | None,
         dt: float,
         method: str,

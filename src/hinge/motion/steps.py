@@ -17,7 +17,7 @@ from ..algorithms.configuration import (
     precise_rate,
     to_middle,
 )
-from ..algorithms.constraints import LoopConstraint
+from ..algorithms.constrained.description import Constraint
 from ..errors import ArgumentError
 from ..graph.interpret import interpret
 from ..graph.program import Program, trace
@@ -44,7 +44,7 @@ class Traced:
         mech: Mechanism,
         force: Force,
         f_ext: Any,
-        constraints: Sequence[LoopConstraint],
+        constraints: Sequence[Constraint],
         numbers: dict[str, Any],
     ) -> None:
         self.mech, self.force, self.constraints = mech, force, constraints
@@ -122,7 +122,7 @@ class Called:
     """The system on arrays of numbers, by the kernels of a robot."""
 
     def __init__(
-        self, robot: Robot, force: Force, f_ext: Any, constraints: Sequence[LoopConstraint]
+        self, robot: Robot, force: Force, f_ext: Any, constraints: Sequence[Constraint]
     ) -> None:
         self.robot, self.force, self.f_ext, self.constraints = robot, force, f_ext, constraints
 
@@ -253,7 +253,7 @@ def motion_kernel(
     given: Sequence[str],
     force: Force | None,
     program: Program | None,
-    constraints: Sequence[LoopConstraint],
+    constraints: Sequence[Constraint],
 ) -> Rollout:
     """Steps of a method as one kernel, of states q, qd and the integrator's memory.
 
@@ -291,7 +291,7 @@ def _step(
     way: Integrator,
     names: list[str],
     force: Force | None,
-    constraints: Sequence[LoopConstraint],
+    constraints: Sequence[Constraint],
 ) -> Callable[..., tuple[Any, ...]]:
     """One stage of a step, of arrays in the order of the names, then of the stage's numbers."""
 

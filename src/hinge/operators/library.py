@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.inverse_dynamics import motion_forces
+from ..algorithms.inverse_dynamics import motion
 from ..algorithms.kinematics import Reference
 from ..model.mechanism import Mechanism
 from .leaves import Data
@@ -149,5 +149,5 @@ class _At:
 
 def _motion_forces(at: Operators, qd: np.ndarray, f_ext: Any = None) -> np.ndarray:
     still, maps = np.zeros(at.mechanism.nv), (at.H_blocks, at.phi_blocks)
-    f = motion_forces(at.mechanism, *maps, at.q, qd, still, f_ext)
+    f = motion(at.mechanism, *maps, at.q, qd, still, f_ext).f
     return np.concatenate([np.zeros(0), *f[1:]])

@@ -226,7 +226,7 @@ def robot_kernel(
     if name not in ALGORITHMS:
         hint = did_you_mean(name, ALGORITHMS)
         raise ArgumentError(f"kernel of {mech.name!r}: no algorithm is called {name!r}; {hint}")
-    for unknown in (a for a in arrays if array_shape(mech, a) == ()):
+    for unknown in (a for a in arrays if array_shape(mech, a, dict(static)) == ()):
         hint = did_you_mean(unknown, ("q", "f_ext", "points", *PARAMETERS, *PER_DOF))
         raise ArgumentError(f"kernel of {mech.name!r}: no array is called {unknown!r}; {hint}")
     make = partial(robot_program, mech, name, arrays, dict(static))

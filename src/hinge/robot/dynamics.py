@@ -8,7 +8,8 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algorithms.constraints import ConstrainedMotion, LoopConstraint
+from ..algorithms.constrained.description import Constraint
+from ..algorithms.constrained.forward import ConstrainedMotion
 from ..algorithms.lagrangian import LagrangianDerivatives
 from .front import Front
 from .method import Numbers, compiled
@@ -107,12 +108,29 @@ class Dynamics(Front):
         q: ArrayLike,
         qd: ArrayLike,
         tau: ArrayLike,
-        constraints: Sequence[LoopConstraint],
+        constraints: Constraint | Sequence[Constraint],
         f_ext: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        anchors: ArrayLike | None = None,
         out: Sequence[np.ndarray] | None = None,
         **numbers: Unpack[Numbers],
     ) -> ConstrainedMotion:
-        """q̈ (…, nv) and constraint forces λ (…, rows): M q̈ − Kᵀλ = τ − bias, K q̈ = k."""
+        """q̈ (…, nv) and constraint forces λ (…, rows): M q̈ − Kᵀλ = τ − bias, K q̈ = k.
+
+        mask: (…, constraints), 0 for those that do not act, 1 for those that do.
+        anchors: (…, contacts, 4, 4), where contacts with a stiffness are drawn to.
+        """
+        ...
+
+    @compiled()
+    def anchors(
+        self,
+        q: ArrayLike,
+        constraints: Constraint | Sequence[Constraint],
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
+    ) -> np.ndarray:
+        """The poses of the frames of all contacts among the constraints: (…, contacts, 4, 4)."""
         ...
 
     rnea = inverse_dynamics

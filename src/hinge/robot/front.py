@@ -309,7 +309,7 @@ class Front:
     def _answered(self, answer: Answer, where: str, given: Mapping[str, Any], out: Any) -> Any:
         """What answers, called with arrays in its order; where nothing does, why."""
         try:
-            return answer(where, self._arguments(given), out)
+            return answer(where, self._arguments(given, answer.static), out)
         except SingularError:
             raise SingularError(self._why_singular(where, {**given, **answer.static})) from None
 
@@ -356,9 +356,9 @@ class Front:
             ) from None
         return asked
 
-    def _arguments(self, given: Mapping[str, Any]) -> list[Argument]:
+    def _arguments(self, given: Mapping[str, Any], static: Mapping[str, Any]) -> list[Argument]:
         """Arrays with what this robot expects of them."""
-        return [self._argument(n, x) for n, x in given.items()]
+        return [self._argument(n, x, static) for n, x in given.items()]
 
     def _refuse(self, where: str, numbers: Mapping[str, Any]) -> None:
         """Calls that are not compiled take no numbers of the mechanism."""
@@ -368,9 +368,11 @@ class Front:
                 f"hinge.model.parameters.with_parameters(robot.mechanism, …)"
             )
 
-    def _argument(self, name: str, value: Any) -> Argument:
-        """An array with what this robot expects of it."""
-        shape, holds = self._keep(("array", name), partial(_described, self.mechanism, name))
+    def _argument(self, name: str, value: Any, static: Mapping[str, Any] | None = None) -> Argument:
+        """An array with what this robot expects of it; static: the other arguments of a call."""
+        held = {n: x for n, x in (static or {}).items() if n == "constraints"}
+        describe = partial(_described, self.mechanism, name, held)
+        shape, holds = self._keep(("array", name, *held.values()), describe)
         if name not in ("q", "q0", "q1"):
             return Argument(name, value, shape, holds)
         return Argument(
@@ -398,5 +400,7 @@ class Front:
         return out
 
 
-def _described(mech: Mechanism, name: str) -> tuple[tuple[int, ...], str]:
-    return array_shape(mech, name), meaning(mech, name)
+def _described(
+    mech: Mechanism, name: str, static: Mapping[str, Any]
+) -> tuple[tuple[int, ...], str]:
+    return array_shape(mech, name, static), meaning(mech, name)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.constraints import as_constraints
+from ..algorithms.constrained.description import as_constraints
 from ..algorithms.linearized.loads import LOADS
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from ..algorithms.constrained.description import contacts_of
 from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS, parameter_shape
 
@@ -29,8 +33,25 @@ PER_DOF = {
 }
 
 
-def array_shape(mech: Mechanism, name: str) -> tuple[int, ...]:
-    """The shape of one sample of an array of that name; a name without a meaning is a scalar."""
+# arrays with an entry per constraint, and what the entries are
+PER_CONSTRAINT = {
+    "mask": "marks, 1 for a constraint that acts and 0 for another",
+    "restitution": "coefficients of restitution",
+}
+
+
+def array_shape(
+    mech: Mechanism, name: str, static: Mapping[str, Any] | None = None
+) -> tuple[int, ...]:
+    """The shape of one sample of an array of that name; a name without a meaning is a scalar.
+
+    static: the other arguments of the call; some arrays are as long as there are constraints.
+    """
+    if static and "constraints" in static:
+        if name in PER_CONSTRAINT:
+            return (len(static["constraints"]),)
+        if name == "anchors":
+            return (len(contacts_of(static["constraints"])), 4, 4)
     if name in ("q", "q0", "q1"):
         return (mech.nq,)
     if name == "f_ext":
@@ -44,8 +65,8 @@ def array_shape(mech: Mechanism, name: str) -> tuple[int, ...]:
 
 def is_array(name: str) -> bool:
     """Whether an argument of that name is an array; `active` may be one, but need not."""
-    named = name in ("q", "q0", "q1", "f_ext", "points", "out") or name in PARAMETERS
-    return named or (name in PER_DOF and name != "active")
+    named = name in ("q", "q0", "q1", "f_ext", "points", "anchors", "out") or name in PARAMETERS
+    return named or name in PER_CONSTRAINT or (name in PER_DOF and name != "active")
 
 
 def meaning(mech: Mechanism, name: str) -> str:
@@ -56,6 +77,10 @@ def meaning(mech: Mechanism, name: str) -> str:
         return f"a force (moment; force) on {mech.n_bodies} bodies"
     if name == "points":
         return f"a point of each of {mech.n_bodies} bodies"
+    if name == "anchors":
+        return "a pose for each contact among the constraints"
     if name in PARAMETERS:
         return f"the {name} of the mechanism"
+    if name in PER_CONSTRAINT:
+        return f"{PER_CONSTRAINT[name]}, one for each constraint"
     return f"nv = {mech.nv} {PER_DOF[name]}"

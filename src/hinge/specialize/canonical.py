@@ -35,7 +35,7 @@ from ..model.joints import (
     Translation,
     Universal,
 )
-from ..model.mechanism import Body, Mechanism
+from ..model.mechanism import Body, Frame, Mechanism
 
 __all__ = ["Reframed", "TurnedRevolute", "canonical"]
 
@@ -99,7 +99,8 @@ def canonical(mech: Mechanism) -> Reframed:
     for k in range(1, len(mech.bodies)):
         bodies.append(_moved(mech.bodies[k], moving[mech.bodies[k].parent], moving[k]))
     bodies = _regrouped(bodies)
-    made = replace(mech, bodies=tuple(bodies), frames=mech.frames[:1])
+    frames = tuple(_moved_frame(f, moving[f.body]) for f in mech.frames)
+    made = replace(mech, bodies=tuple(bodies), frames=frames)
     # what a body has along its joint is regrouped, what the joint feels is not
     made.__dict__["least"] = mech.least
     return Reframed(made, tuple(moving))
@@ -175,6 +176,12 @@ def _moved(body: Body, parent: Transform, own: Transform) -> Body:
         joint = TurnedRevolute(**_data(joint), zero=turn) if turn else replace(joint, axis=_Z)
     placement = _clean(X, size)
     return replace(body, placement=placement, offset=Transform(), inertia=inertia, joint=joint)
+
+
+def _moved_frame(frame: Frame, own: Transform) -> Frame:
+    """A frame in the moving frame of its body."""
+    size = _size(own) + _size(frame.placement)
+    return replace(frame, placement=_clean(own.inv @ frame.placement, size))
 
 
 def _seen_from(X: Transform, body: Body) -> SpatialInertia:

@@ -85,7 +85,7 @@ def _programs(
     from .canonical import Reframed, canonical
 
     form = canonical(mech) if way.frames == "canonical" else Reframed.same(mech)
-    shapes = [array_shape(mech, a) for a in arrays]
+    shapes = [array_shape(mech, a, static) for a in arrays]
     if way.plan == "loops":
         from .loops import trace_loops
 

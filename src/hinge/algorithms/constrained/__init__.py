@@ -1,0 +1,1 @@
+"""Closed loops, grasps and contacts: what holds a mechanism, and how it moves when held."""

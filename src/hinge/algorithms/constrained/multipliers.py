@@ -1,0 +1,128 @@
+"""The forces of constraints: A λ = b, whatever the rank of A.
+
+Redundant constraints make A = K M⁻¹ Kᵀ singular, yet the system consistent.  Steps
+
+    (A + μ diag A) Δ₁ = b,   (A + μ diag A) Δ₊ = μ diag A Δ,   λ = Σ Δ                          (1)
+
+(Martinet's proximal ones) leave b − A λ = μ diag A Δ of the last, converge whatever the rank, and
+need no decision about it; the diagonal makes them the same in all units and for all masses.  In a
+direction that A does not move every step adds as much, which is taken away at the end:
+
+    λ = Δ₁ + … + Δₙ − n Δₙ₊₁                                                                    (2)
+
+is the least one, in the metric of the diagonal, of those that come nearest.  How near, Δₙ₊₁ tells.
+
+A row that no joint moves is nothing but rounding of the terms it is made of, and is left out; it
+contradicts the joints if its b is more than that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...algebra.small import Factor, is_zero, one_below_zero, sign
+from ...errors import SingularError
+from ...model.mechanism import Mechanism
+from .description import AXES, Constraint
+from .response import Felt
+
+__all__ = ["Multipliers", "multipliers", "refuse_conflict"]
+
+# μ beside the unit diagonal, and how many steps: of a direction with eigenvalue σ (μ/(μ + σ))^n is
+# left, less than rounding leaves of it for all but σ < 1e-7
+_PROXIMAL, _STEPS = 1e-10, 3
+# a row of K is rounding where it is less than this of the terms that it is made of
+_ROUNDING = 1e-13
+# what K q̈ may miss of k, beside the terms of both
+_CONFLICT = 1e-4
+
+
+class Multipliers(NamedTuple):
+    """λ (rows,), and by how much the square of what it misses is more than may be (rows,)."""
+
+    forces: np.ndarray
+    missed: np.ndarray
+
+    @property
+    def met(self) -> Any:
+        """1 where the constraints can be met, else NaN."""
+        return one_below_zero(sum(1 - sign(-x) for x in self.missed))
+
+
+def multipliers(
+    felt: Felt, b: np.ndarray, size: np.ndarray, mask: np.ndarray | None = None
+) -> Multipliers:
+    """The λ with A λ = b, and how far off it is.
+
+    size: the squares of the terms of b; mask: 0 for constraints that do not act, 1 for the others.
+    """
+    A, bounds = felt.A, felt.bound
+    if mask is not None:
+        A, b = _uncoupled(A, felt.slices, mask), _per_row(felt.slices, mask) * b
+    diagonal = np.diagonal(A)
+    moved = np.array([_more(x, _ROUNDING**2 * y) for x, y in zip(diagonal, bounds, strict=True)])
+    instead = (1 - moved) * np.array([x + 1 - _more(x, 0.0) for x in bounds])
+    factor, shift = Factor(A + np.diag(_PROXIMAL * diagonal + instead)), _PROXIMAL * diagonal
+    steps = [factor.solve(moved * b)]
+    for _ in range(_STEPS):
+        steps.append(factor.solve(shift * steps[-1]))  # (1)
+    forces = moved * (sum(steps[:-1]) - _STEPS * steps[-1])  # (2)
+    left = shift * steps[-1] + (1 - moved) * b
+    terms = size + b * b + _terms(A, forces, b - left)
+    return Multipliers(forces, left * left - _CONFLICT**2 * terms)
+
+
+def refuse_conflict(
+    where: str, mech: Mechanism, constraints: Sequence[Constraint], missed: np.ndarray
+) -> None:
+    """Raise if numbers say that the constraints contradict each other, or the joints."""
+    if missed.dtype.kind != "f" or not (missed > 0).any():
+        return
+    c, axis = [(c, axis) for c in constraints for axis in c.axes][int(np.argmax(missed))]
+    raise SingularError(
+        f"{where} of {mech.name!r}: no motion keeps {c.left!r} on {c.right!r} along axis {axis} "
+        f"({AXES[axis]}) and all other constraints: they contradict each other, or no joint moves "
+        f"it; close the loops first (constraint_error), or hold fewer axes"
+    )
+
+
+def _more(x: Any, low: Any) -> Any:
+    """1 where a number is more than that, else 0."""
+    return 0.5 * (1 - sign(low - x))
+
+
+def _per_row(slices: Sequence[slice], mask: np.ndarray) -> np.ndarray:
+    return np.repeat(mask, [at.stop - at.start for at in slices])
+
+
+def _uncoupled(A: np.ndarray, slices: Sequence[slice], mask: np.ndarray) -> np.ndarray:
+    """A without what couples constraints of which one does not act."""
+    out = A.copy()
+    for i, rows in enumerate(slices):
+        for j, columns in enumerate(slices[:i]):
+            out[rows, columns] = mask[i] * mask[j] * A[rows, columns]
+            out[columns, rows] = out[rows, columns].T
+    return out
+
+
+def _terms(A: np.ndarray, forces: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A(i,i) λᵀ A λ, no less than the squares of A λ, by Cauchy and Schwarz, and b = A λ.
+
+    Of rows that have to do with row i alone: light mechanisms beside heavy ones have their own.
+    """
+    work, out = forces * b, np.diagonal(A).copy()
+    for rows in _coupled(A):
+        out[rows] = out[rows] * sum(work[rows])
+    return out
+
+
+def _coupled(A: np.ndarray) -> list[list[int]]:
+    """Rows in groups that have nothing to do with each other."""
+    groups: list[list[int]] = []
+    for i, row in enumerate(A):
+        near = [g for g in groups if not all(is_zero(row[j]) for j in g)]
+        groups = [g for g in groups if g not in near] + [sorted([i, *sum(near, [])])]
+    return groups

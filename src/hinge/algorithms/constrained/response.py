@@ -1,0 +1,167 @@
+"""What constraints feel of an articulated mechanism, and what their forces do to it.  math §6.
+
+Unit forces along the rows of K ride inward with the articulated inertias of `riccati.py`, beside
+the forces z that the motion at q̈ = 0 needs and does not get (`forward_dynamics.py`):
+
+    inward    Z(k) = Σ φ(k,c) (Z(c) − G(c) E(c)) + B(k),   E(k) = H(k) Z(k)                     (1)
+              z(k) = Σ φ(k,c) (z(c) + G(c) ε(c)) + f̂(k),   ε(k) = τ(k) − H(k) z(k)              (2)
+              A = K M⁻¹ Kᵀ = Σ E*(k) D⁻¹(k) E(k)                                                (3)
+              K q̈_free = Σ E*(k) D⁻¹(k) ε(k)                                                    (4)
+    outward   α⁺(k) = φ*(p,k) α(p),   α(0) = 0                                                  (5)
+              q̈(k) = D⁻¹(k) (ε(k) + E(k) λ) − G*(k) α⁺(k)                                       (6)
+              α(k) = α⁺(k) + H*(k) q̈(k)                                                         (7)
+
+No mass matrix is formed, and no Jacobian; the columns of a constraint exist on the way from its
+frames to the ground and nowhere else.  (4) is the acceleration along the rows before anything is
+swept outward, so that one outward sweep gives q̈ with all forces in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...algebra.small import Factor, mirror_lower
+from ...algebra.spatial import congruence
+from ...model.mechanism import Mechanism
+from ...model.protocol import PerBody
+from ..riccati import released
+from .description import row_slices
+from .rows import Held
+
+__all__ = ["Felt", "Response", "accelerations", "response"]
+
+
+class Felt(NamedTuple):
+    """What the rows of constraints feel.
+
+    A: K M⁻¹ Kᵀ, (rows, rows); free: K q̈_free, (rows,); bound: what A(i,i) would be if nothing
+    cancelled in it, (rows,).  slices: where the rows of each constraint are.
+    """
+
+    A: np.ndarray
+    free: np.ndarray
+    bound: np.ndarray
+    slices: list[slice]
+
+
+class Response(NamedTuple):
+    """What the rows feel, and of every body the factor of D, G, ε, and E of each constraint."""
+
+    felt: Felt
+    D: list[Any]
+    G: list[Any]
+    eps: list[Any]
+    E: list[dict[int, np.ndarray]]
+
+
+class _Column(NamedTuple):
+    """Unit forces of a constraint on a body, (6, rows), and how far away at most they act."""
+
+    Z: np.ndarray
+    lever: Any
+
+
+def response(
+    mech: Mechanism,
+    H: PerBody,
+    phi: PerBody,
+    places: Sequence[Held],
+    f: PerBody,
+    tau: PerBody,
+    armature: PerBody | None = None,
+    least: PerBody | None = None,
+) -> Response:
+    """The inward sweep.  O(N) and O(depth · rows²).
+
+    f: what each body needs for the motion at q̈ = 0.  H, tau, armature and least may be those of
+    some degrees of freedom only.
+    """
+    rotors = mech.armature if armature is None else armature
+    least = mech.least if least is None else least
+    P, z = mech.filled(lambda k: mech.M[k].matrix), mech.filled(lambda k: f[k])
+    G, D, eps = mech.slots(3)
+    E: list[dict[int, np.ndarray]] = [{} for _ in mech.bodies]
+    columns, sums = _columns(mech, places), _Sums(places)
+    for p, k in mech.inward():
+        D_k, G[k], P_plus = released(P[k], H[k], rotors[k], least[k])
+        D[k], eps[k] = Factor(D_k), tau[k] - H[k] @ z[k]
+        E[k] = {i: H[k] @ column.Z for i, column in columns[k].items()}
+        sums.add(D[k], eps[k], E[k])
+        sums.add_bounds(D[k], H[k], columns[k])
+        if p:
+            P[p] = P[p] + congruence(P_plus, phi[k])
+            z[p] = z[p] + phi[k] @ (z[k] + G[k] @ eps[k])  # (2)
+            for i, (Z, lever) in columns[k].items():
+                moved = phi[k] @ (Z - G[k] @ E[k][i])  # (1)
+                _put(columns[p], i, _Column(moved, lever + abs(phi[k].p).sum()))
+    return Response(sums.felt, D, G, eps, E)
+
+
+def accelerations(
+    mech: Mechanism, H: PerBody, phi: PerBody, found: Response, forces: np.ndarray
+) -> list[Any]:
+    """The outward sweep: q̈ of every joint under forces λ (rows,).  O(N)."""
+    qdd, alpha = mech.slots(2)
+    for p, k in mech.outward():
+        along = (E @ forces[found.felt.slices[i]] for i, E in found.E[k].items())
+        alpha_plus = phi[k].T @ alpha[p]  # (5)
+        qdd[k] = found.D[k].solve(sum(along, found.eps[k])) - found.G[k].T @ alpha_plus  # (6)
+        alpha[k] = alpha_plus + H[k].T @ qdd[k]  # (7)
+    return qdd
+
+
+def _columns(mech: Mechanism, places: Sequence[Held]) -> list[dict[int, _Column]]:
+    """B(k): the unit forces of each constraint on the bodies that carry its frames."""
+    columns: list[dict[int, _Column]] = [{} for _ in mech.bodies]
+    for i, h in enumerate(places):
+        for (body, Z), X in zip(h.unit_forces(), (h.X, h.Y), strict=False):
+            _put(columns[body], i, _Column(Z, abs(X.translation).sum()))
+    return columns
+
+
+def _put(columns: dict[int, _Column], i: int, new: _Column) -> None:
+    """Where both frames of a constraint push the same body, both do."""
+    old = columns.get(i)
+    columns[i] = new if old is None else _Column(old.Z + new.Z, old.lever + new.lever)
+
+
+class _Sums:
+    """A, K q̈_free and bounds, as the sweep adds to them."""
+
+    def __init__(self, places: Sequence[Held]) -> None:
+        self.slices = row_slices([h.constraint for h in places])
+        self.axes = [h.axes for h in places]
+        rows = sum(map(len, self.axes))
+        self._A, self.free, self.bound = (
+            np.zeros(shape, dtype=object) for shape in ((rows, rows), rows, rows)
+        )
+
+    def add(self, D: Factor, eps: np.ndarray, E: dict[int, np.ndarray]) -> None:
+        """(3) and (4) of one body."""
+        half = {i: D.half(x) for i, x in E.items()}
+        scaled = {i: D.d_inv[:, None] * y for i, y in half.items()}
+        own = D.half(eps)
+        for i, y in scaled.items():
+            rows = self.slices[i]
+            self.free[rows] = self.free[rows] + y.T @ own
+            for j in (j for j in half if j <= i):
+                columns = self.slices[j]
+                self._A[rows, columns] = self._A[rows, columns] + y.T @ half[j]
+
+    def add_bounds(self, D: Factor, H: np.ndarray, columns: dict[int, _Column]) -> None:
+        """The same with the sizes of what a joint feels, as if it all were of one sign."""
+        turn, slide = abs(H[:, :3]).sum(axis=1), abs(H[:, 3:]).sum(axis=1)
+        for i, (_, lever) in columns.items():
+            felt = turn, turn * lever + slide
+            sizes = [sum(part * part * D.d_inv) for part in felt]
+            rows = self.slices[i]
+            self.bound[rows] = self.bound[rows] + np.array([sizes[a // 3] for a in self.axes[i]])
+
+    @property
+    def felt(self) -> Felt:
+        """The sums; of A the lower blocks were added."""
+        free, bound = (np.array(x.tolist()) for x in (self.free, self.bound))
+        return Felt(mirror_lower(self._A), free, bound, self.slices)
