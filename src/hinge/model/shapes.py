@@ -16,6 +16,9 @@ class Shape:
     kind and size (m):  box (x, y, z) · sphere (radius,) · cylinder, capsule (radius, length along
     z, the capsule's without its caps) · ellipsoid (three half axes) · plane (half x, half y, 0 for
     endless) · mesh (scale x, y, z), read from `mesh`.
+
+    may_read: whether the mesh is opened to be drawn; a robot file that names one far away from
+    itself has no say over that.
     """
 
     kind: str
@@ -24,6 +27,7 @@ class Shape:
     rgba: tuple[float, float, float, float] = (0.7, 0.7, 0.7, 1.0)
     mesh: str | None = None
     name: str = ""
+    may_read: bool = True
 
     def moved(self, X_AB: Transform) -> Shape:
         """This shape, given in frame B, in frame A."""
