@@ -114,6 +114,13 @@ def test_files_are_read_scaled_and_keep_their_colors(tmp_path):
     assert found.rgba == (0.0, 1.0, 0.0, 1.0)
 
 
+def test_triangles_of_a_shape_need_no_file():
+    solid = hinge.Triangles(TRIANGLE[0], [[0, 1, 2]])
+    (found,) = shape_meshes(hinge.Shape("mesh", (2.0, 3.0, 1.0), MOVED, RED, triangles=solid))
+    np.testing.assert_allclose(found.vertices.max(axis=0), (2, 3, 0.3))
+    assert found.rgba == RED
+
+
 def test_files_beside_a_mesh_are_read_from_its_folder_alone(tmp_path):
     pytest.importorskip("trimesh")
     (tmp_path / "in").mkdir()

@@ -34,7 +34,10 @@ class MeshError(Exception):
 
 
 def read_mesh(shape: Shape) -> list[Mesh]:
-    """The triangles of a shape's file, one mesh per colour; MeshError if there are none."""
+    """The triangles of a shape, or of its file, one mesh per colour; MeshError if it has none."""
+    if shape.triangles is not None:
+        own = Mesh(shape.triangles.vertices, shape.triangles.faces)
+        return [creased(own).scaled(shape.size)]
     path = shape.mesh or ""
     if not shape.may_read and os.path.isfile(path):
         raise MeshError("is far from the robot's file; pass the folder of the mesh in package_dirs")
