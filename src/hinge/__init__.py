@@ -29,7 +29,7 @@ from .model.joints import (
     Universal,
 )
 from .model.mechanism import Body, Frame, Mechanism
-from .model.shapes import Shape
+from .model.shapes import Shape, Triangles
 from .robot import Robot, load, view
 from .runtime.kernel import Kernel
 
@@ -67,6 +67,7 @@ __all__ = [
     "Trajectory",
     "Transform",
     "Translation",
+    "Triangles",
     "Universal",
     "algorithms",
     "atan2",

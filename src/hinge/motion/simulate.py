@@ -120,17 +120,29 @@ class Trajectory:
         else:
             write_film(path, film(self.robot, self.t, self.q, size))
 
-    def view(self, host: str = "127.0.0.1", port: int = 8080, browser: bool = True) -> Scene:
+    def view(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        browser: bool = True,
+        f_ext: ArrayLike | None = None,
+        forces: Sequence[ArrayLike] | None = None,
+    ) -> Scene:
         """Open a page that plays the motion, a batch as ghosts; needs `hinge[view]`.
 
-        The arguments are those of `robot.view`.
+        host, port, browser: as of `robot.view`.  Forces become arrows: f_ext on bodies in their
+        axes, (n_bodies, 6) or (T, n_bodies, 6); forces: points and vectors, each (T, n, 3), world.
         """
         from ..viewer.scene import Scene
         from .curves import curves
 
         some = self.q[:: -(-len(self.t) // _LOOKS)]
         scene = Scene(self.robot, self.q[(0,) * (self.q.ndim - 1)], host, port, browser, some)
-        scene.play(self.t, self.q, curves(self))
+        try:
+            scene.play(self.t, self.q, curves(self), f_ext, forces)
+        except ArgumentError:
+            scene.close()
+            raise
         return scene
 
 
