@@ -27,6 +27,7 @@ AXES = ((0, 1, 0), (1, 0, 0), (0, 0, 1))
 # methods in which nothing is divided by an inertia
 WITHOUT_INVERSE = {
     "bias_forces", "center_of_mass", "christoffel", "coriolis_matrix", "crba", "difference",
+    "energy_regressor", "momentum_regressor", "torque_regressor",
     "frame_acceleration", "frame_pose", "frame_velocity", "generalized_momentum",
     "gravity_forces", "integrate", "inverse_dynamics", "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp", "inverse_kinematics", "jacobian", "kinetic_energy",
