@@ -27,6 +27,7 @@ LAYERS = [
     ["viewer"],
     ["robot"],
     ["motion"],
+    ["identification"],
     ["control"],
     ["command"],
     ["cli"],

@@ -71,6 +71,7 @@ __all__ = [
     "Universal",
     "algorithms",
     "atan2",
+    "base_parameters",
     "compile",
     "control",
     "edit",
@@ -104,6 +105,7 @@ _LATER = {
     "Rollout": "runtime.rollout",
     "Trajectory": "motion.simulate",
     "atan2": "graph.functions",
+    "base_parameters": "identification.base",
     "control": "",
     "edit": "model",
     "grad": "functions.derivatives",
@@ -129,6 +131,7 @@ if TYPE_CHECKING:
     from .functions.derivatives import grad, hessian, jacobian, jvp, vjp
     from .functions.rollout import rollout
     from .graph.functions import atan2, less, maximum, minimum, where
+    from .identification.base import base_parameters
     from .model import edit
     from .model.builder import MechanismBuilder
     from .motion.simulate import Trajectory, simulate

@@ -28,6 +28,7 @@ AXES = ((0, 1, 0), (1, 0, 0), (0, 0, 1))
 WITHOUT_INVERSE = {
     "anchors", "bias_forces", "center_of_mass", "christoffel", "coriolis_matrix", "crba",
     "difference", "frame_acceleration", "frame_pose", "frame_velocity", "generalized_momentum",
+    "energy_regressor", "momentum_regressor", "torque_regressor",
     "gravity_forces", "integrate", "inverse_dynamics", "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp", "inverse_kinematics", "jacobian", "kinetic_energy",
     "lagrangian_derivatives", "mass_matrix", "mass_matrix_rate",

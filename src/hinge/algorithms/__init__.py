@@ -60,6 +60,13 @@ from .operational_space import (
     operational_space_inertia_margin,
 )
 from .passive import passive_forces, spring_energy
+from .regressors import (
+    energy_regressor,
+    momentum_regressor,
+    torque_regressor,
+    torque_regressor_joints,
+    torque_regressor_row,
+)
 from .underactuated.generalized_jacobians import (
     active_inertia,
     complete_motion,
@@ -95,6 +102,7 @@ __all__ = [
     "difference",
     "disturbance_bias",
     "disturbance_jacobian",
+    "energy_regressor",
     "forward_dynamics",
     "forward_dynamics_derivatives",
     "forward_dynamics_jvp",
@@ -131,6 +139,7 @@ __all__ = [
     "mass_matrix_second_sensitivity",
     "mass_matrix_sensitivity",
     "momentum",
+    "momentum_regressor",
     "neutral",
     "operational_space_inertia",
     "operational_space_inertia_inverse",
@@ -143,6 +152,9 @@ __all__ = [
     "schur_blocks",
     "spring_energy",
     "tangent_rate",
+    "torque_regressor",
+    "torque_regressor_joints",
+    "torque_regressor_row",
     "total_mass",
     "total_rates",
     "velocity_product_acceleration",
@@ -178,6 +190,7 @@ class Algorithms(Bound):
     difference = bound(difference)
     disturbance_bias = bound(disturbance_bias)
     disturbance_jacobian = bound(disturbance_jacobian)
+    energy_regressor = bound(energy_regressor)
     forward_dynamics = bound(forward_dynamics)
     forward_dynamics_derivatives = bound(forward_dynamics_derivatives)
     forward_dynamics_jvp = bound(forward_dynamics_jvp)
@@ -214,6 +227,7 @@ class Algorithms(Bound):
     mass_matrix_second_sensitivity = bound(mass_matrix_second_sensitivity)
     mass_matrix_sensitivity = bound(mass_matrix_sensitivity)
     momentum = bound(momentum)
+    momentum_regressor = bound(momentum_regressor)
     neutral = bound(neutral)
     operational_space_inertia = bound(operational_space_inertia)
     operational_space_inertia_inverse = bound(operational_space_inertia_inverse)
@@ -226,6 +240,9 @@ class Algorithms(Bound):
     schur_blocks = bound(schur_blocks)
     spring_energy = bound(spring_energy)
     tangent_rate = bound(tangent_rate)
+    torque_regressor = bound(torque_regressor)
+    torque_regressor_joints = bound(torque_regressor_joints)
+    torque_regressor_row = bound(torque_regressor_row)
     total_mass = bound(total_mass)
     total_rates = bound(total_rates)
     velocity_product_acceleration = bound(velocity_product_acceleration)

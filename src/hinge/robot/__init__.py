@@ -16,6 +16,7 @@ from .geometry import Geometry
 from .kinematics import Kinematics
 from .linearized import Linearized
 from .operational import Operational
+from .regressors import Regressors
 from .sight import Sight
 from .underactuated import Underactuated
 
@@ -26,7 +27,15 @@ __all__ = ["Robot", "check_robot", "load", "view"]
 
 
 class Robot(
-    Sight, Kinematics, Dynamics, Diagonalized, Geometry, Underactuated, Operational, Linearized
+    Sight,
+    Kinematics,
+    Dynamics,
+    Diagonalized,
+    Geometry,
+    Underactuated,
+    Operational,
+    Linearized,
+    Regressors,
 ):
     """A mechanism ready for use; each base class is a chapter of its methods.
 

@@ -62,6 +62,8 @@ def answer_of(
     many, one = (route(robot.mechanism, name, arrays, static, n) for n in (None, 1))
     if many.plan == "columns":
         return ByColumns(robot, many, arrays, static, form)
+    if many.plan == "rows":
+        return ByRows(robot, many, arrays, static)
     kernel = robot.kernel(name, *arrays, **static)
     if one.plan == "parts":
         return ByParts(robot, ByKernel(kernel, arrays, static, form, least=2))
@@ -113,6 +115,31 @@ class ByColumns:
 
     def entry(self, otherwise: Callable[..., Any]) -> Entry | None:
         """Columns are put together in Python."""
+        return None
+
+
+@final
+class ByRows:
+    """The regressor of a long mechanism: a row for each unit velocity; columns of joints apart."""
+
+    def __init__(
+        self, robot: Front, way: Route, arrays: tuple[str, ...], static: Mapping[str, Any]
+    ) -> None:
+        self.robot, self.way, self.arrays, self.static = robot, way, arrays, static
+
+    def __call__(self, where: str, given: Sequence[Argument], out: Any) -> Any:
+        robot, (piece,) = self.robot, self.way.pieces
+        at = _before_columns(where, given)
+        rows = robot._ask(piece.algorithm, {}, **at, **{piece.along[0]: np.eye(robot.nv)})
+        rows[~np.isfinite(rows).all(axis=(-2, -1))] = np.nan
+        if self.static:
+            own = {a.name: a.value for a in given}
+            joints = robot._ask("torque_regressor_joints", self.static, **own)
+            rows = np.concatenate([rows, joints], axis=-1)
+        return as_results(robot, where, [rows], out)[0]
+
+    def entry(self, otherwise: Callable[..., Any]) -> Entry | None:
+        """Rows are put together in Python."""
         return None
 
 
