@@ -4,7 +4,16 @@ A new algorithm is declared in a file of its own and listed here: imported, publ
 """
 
 from . import dense as dense
-from .configuration import difference, integrate, neutral, random_configuration, tangent_rate
+from .configuration import (
+    difference,
+    integrate,
+    interpolate,
+    neutral,
+    normalize,
+    random_configuration,
+    random_velocity,
+    tangent_rate,
+)
 from .constraints import (
     constrained_forward_dynamics,
     constraint_bias,
@@ -114,6 +123,7 @@ __all__ = [
     "hybrid_response",
     "innovations",
     "integrate",
+    "interpolate",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp",
@@ -135,6 +145,7 @@ __all__ = [
     "mass_matrix_sensitivity",
     "momentum",
     "neutral",
+    "normalize",
     "operational_space_inertia",
     "operational_space_inertia_inverse",
     "operational_space_inertia_margin",
@@ -142,6 +153,7 @@ __all__ = [
     "poses",
     "potential_energy",
     "random_configuration",
+    "random_velocity",
     "rnea",
     "schur_blocks",
     "spring_energy",
@@ -196,6 +208,7 @@ class Algorithms(Bound):
     hybrid_response = bound(hybrid_response)
     innovations = bound(innovations)
     integrate = bound(integrate)
+    interpolate = bound(interpolate)
     inverse_dynamics = bound(inverse_dynamics)
     inverse_dynamics_derivatives = bound(inverse_dynamics_derivatives)
     inverse_dynamics_jvp = bound(inverse_dynamics_jvp)
@@ -217,6 +230,7 @@ class Algorithms(Bound):
     mass_matrix_sensitivity = bound(mass_matrix_sensitivity)
     momentum = bound(momentum)
     neutral = bound(neutral)
+    normalize = bound(normalize)
     operational_space_inertia = bound(operational_space_inertia)
     operational_space_inertia_inverse = bound(operational_space_inertia_inverse)
     operational_space_inertia_margin = bound(operational_space_inertia_margin)
@@ -224,6 +238,7 @@ class Algorithms(Bound):
     poses = bound(poses)
     potential_energy = bound(potential_energy)
     random_configuration = bound(random_configuration)
+    random_velocity = bound(random_velocity)
     rnea = bound(rnea)
     schur_blocks = bound(schur_blocks)
     spring_energy = bound(spring_energy)

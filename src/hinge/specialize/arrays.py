@@ -44,7 +44,7 @@ def array_shape(mech: Mechanism, name: str) -> tuple[int, ...]:
 
 def is_array(name: str) -> bool:
     """Whether an argument of that name is an array; `active` may be one, but need not."""
-    named = name in ("q", "q0", "q1", "f_ext", "points", "out") or name in PARAMETERS
+    named = name in ("q", "q0", "q1", "s", "f_ext", "points", "out") or name in PARAMETERS
     return named or (name in PER_DOF and name != "active")
 
 
@@ -54,6 +54,8 @@ def meaning(mech: Mechanism, name: str) -> str:
         return f"nq = {mech.nq} coordinates"
     if name == "f_ext":
         return f"a force (moment; force) on {mech.n_bodies} bodies"
+    if name == "s":
+        return "a part of the way, a number"
     if name == "points":
         return f"a point of each of {mech.n_bodies} bodies"
     if name in PARAMETERS:
