@@ -28,11 +28,11 @@ AXES = ((0, 1, 0), (1, 0, 0), (0, 0, 1))
 WITHOUT_INVERSE = {
     "bias_forces", "center_of_mass", "christoffel", "coriolis_matrix", "crba", "difference",
     "frame_acceleration", "frame_pose", "frame_velocity", "generalized_momentum",
-    "gravity_forces", "integrate", "inverse_dynamics", "inverse_dynamics_derivatives",
-    "inverse_dynamics_jvp", "inverse_kinematics", "jacobian", "kinetic_energy",
+    "gravity_forces", "integrate", "interpolate", "inverse_dynamics",
+    "inverse_dynamics_derivatives", "inverse_dynamics_jvp", "inverse_kinematics", "jacobian", "kinetic_energy",
     "lagrangian_derivatives", "mass_matrix", "mass_matrix_rate",
-    "mass_matrix_second_sensitivity", "mass_matrix_sensitivity", "momentum", "neutral",
-    "passive_forces", "poses", "potential_energy", "random_configuration", "rnea",
+    "mass_matrix_second_sensitivity", "mass_matrix_sensitivity", "momentum", "neutral", "normalize",
+    "passive_forces", "poses", "potential_energy", "random_configuration", "random_velocity", "rnea",
     "spring_energy", "tangent_rate", "total_mass", "velocity_product_acceleration",
 }  # fmt: skip
 DIVIDE = sorted(n for n in ALGORITHMS if hasattr(Robot, n) and n not in WITHOUT_INVERSE)
