@@ -140,6 +140,7 @@ def test_everything_public_is_documented_and_typed(path):
         "H",
         "H_rate",
         "neutral",
+        "normalize",
         "random",
         "integrate",
         "difference",

@@ -4,7 +4,16 @@ A new algorithm is declared in a file of its own and listed here: imported, publ
 """
 
 from . import dense as dense
-from .configuration import difference, integrate, neutral, random_configuration, tangent_rate
+from .configuration import (
+    difference,
+    integrate,
+    interpolate,
+    neutral,
+    normalize,
+    random_configuration,
+    random_velocity,
+    tangent_rate,
+)
 from .constrained.forward import constrained_forward_dynamics
 from .constrained.rows import anchors, constraint_bias, constraint_error, constraint_jacobian
 from .declare import Bound, bound
@@ -119,6 +128,7 @@ __all__ = [
     "hybrid_response",
     "innovations",
     "integrate",
+    "interpolate",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp",
@@ -141,6 +151,7 @@ __all__ = [
     "momentum",
     "momentum_regressor",
     "neutral",
+    "normalize",
     "operational_space_inertia",
     "operational_space_inertia_inverse",
     "operational_space_inertia_margin",
@@ -148,6 +159,7 @@ __all__ = [
     "poses",
     "potential_energy",
     "random_configuration",
+    "random_velocity",
     "rnea",
     "schur_blocks",
     "spring_energy",
@@ -207,6 +219,7 @@ class Algorithms(Bound):
     hybrid_response = bound(hybrid_response)
     innovations = bound(innovations)
     integrate = bound(integrate)
+    interpolate = bound(interpolate)
     inverse_dynamics = bound(inverse_dynamics)
     inverse_dynamics_derivatives = bound(inverse_dynamics_derivatives)
     inverse_dynamics_jvp = bound(inverse_dynamics_jvp)
@@ -229,6 +242,7 @@ class Algorithms(Bound):
     momentum = bound(momentum)
     momentum_regressor = bound(momentum_regressor)
     neutral = bound(neutral)
+    normalize = bound(normalize)
     operational_space_inertia = bound(operational_space_inertia)
     operational_space_inertia_inverse = bound(operational_space_inertia_inverse)
     operational_space_inertia_margin = bound(operational_space_inertia_margin)
@@ -236,6 +250,7 @@ class Algorithms(Bound):
     poses = bound(poses)
     potential_energy = bound(potential_energy)
     random_configuration = bound(random_configuration)
+    random_velocity = bound(random_velocity)
     rnea = bound(rnea)
     schur_blocks = bound(schur_blocks)
     spring_energy = bound(spring_energy)

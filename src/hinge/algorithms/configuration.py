@@ -17,10 +17,13 @@ __all__ = [
     "difference",
     "from_middle",
     "integrate",
+    "interpolate",
     "neutral",
+    "normalize",
     "precise_rate",
     "precise_velocity",
     "random_configuration",
+    "random_velocity",
     "tangent_rate",
     "to_middle",
 ]
@@ -33,9 +36,25 @@ def neutral(mech: Mechanism) -> np.ndarray:
 
 
 @algorithm()
-def random_configuration(mech: Mechanism, rng: np.random.Generator) -> np.ndarray:
-    """A random configuration (nq,) within the joint limits."""
-    return _leaders(mech, lambda joint: joint.random(rng))
+def random_configuration(
+    mech: Mechanism, rng: np.random.Generator, shape: tuple[int, ...] = ()
+) -> np.ndarray:
+    """Random configurations (*shape, nq) within the joint limits."""
+    return _drawn(mech, shape, lambda joint: joint.random(rng, shape))
+
+
+@algorithm()
+def random_velocity(
+    mech: Mechanism, rng: np.random.Generator, shape: tuple[int, ...] = ()
+) -> np.ndarray:
+    """Random velocities (*shape, nv) within the limits; ±1 rad/s or m/s where there is none."""
+
+    def drawn(joint: Joint) -> np.ndarray:
+        limit = np.array(joint.velocity_limit)
+        most = np.where(np.isfinite(limit), limit, 1.0)
+        return rng.uniform(-most, most, size=(*shape, joint.nv))
+
+    return _drawn(mech, shape, drawn)
 
 
 @algorithm()
@@ -48,6 +67,22 @@ def integrate(mech: Mechanism, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
 def difference(mech: Mechanism, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
     """q1 ⊟ q0: the velocity (nv,) that leads from q0 to q1 in a unit of time."""
     return _leaders(mech, lambda joint, a, b: joint.difference(a, b), (q0, "q"), (q1, "q"))
+
+
+@algorithm()
+def interpolate(mech: Mechanism, q0: np.ndarray, q1: np.ndarray, s: Any) -> np.ndarray:
+    """q0 ⊞ s (q1 ⊟ q0): a part s of the shortest way from q0 to q1."""
+
+    def between(joint: Joint, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return joint.integrate(a, s * joint.difference(a, b))
+
+    return _leaders(mech, between, (q0, "q"), (q1, "q"))
+
+
+@algorithm()
+def normalize(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """The same configuration with quaternions of unit length."""
+    return _leaders(mech, lambda joint, qk: joint.normalize(qk), (q, "q"))
 
 
 def to_middle(mech: Mechanism, q: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -106,6 +141,14 @@ def precise_velocity(mech: Mechanism, u: np.ndarray, rate: np.ndarray) -> np.nda
     """The velocity of q ⊞ u for a rate of u, to O(u¹⁶)."""
     by = (u, "v"), (rate, "v")
     return _leaders(mech, lambda joint, a, b: joint.tangent_velocity(a, b, 16), *by)
+
+
+def _drawn(
+    mech: Mechanism, shape: tuple[int, ...], draw: Callable[[Joint], np.ndarray]
+) -> np.ndarray:
+    """What is drawn for each joint that leads, side by side."""
+    leaders = (b.joint for b in mech.bodies[1:] if b.joint.mimic is None)
+    return np.concatenate([np.zeros((*shape, 0)), *map(draw, leaders)], axis=-1)
 
 
 def _leaders(

@@ -160,13 +160,17 @@ class Joint(ABC):
         """The coordinates at which the body's frame coincides with the joint's frame."""
         return np.zeros(self.nq)
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
         """Uniform within the limits; ±π for an angle and ±1 m for a length that has none."""
         reach = np.where(np.abs(self.H(self.neutral())[:, :3]).any(axis=1), np.pi, 1.0)
         lower, upper = np.array(self.lower), np.array(self.upper)
         low = np.where(np.isfinite(lower), lower, np.minimum(-reach, upper - reach))
         high = np.where(np.isfinite(upper), upper, np.maximum(reach, low + reach))
-        return rng.uniform(low, high)
+        return rng.uniform(low, high, size=(*shape, self.nq))
+
+    def normalize(self, q: np.ndarray) -> np.ndarray:
+        """The same place with a quaternion, if q has one, of unit length."""
+        return q
 
     def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
         """q after moving along the constant velocity dv for a unit of time."""

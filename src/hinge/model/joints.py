@@ -17,6 +17,7 @@ from ..algebra.rotation import (
     quaternion_log,
     quaternion_matrix,
     quaternion_product,
+    safe_to_square,
     skew,
     translation_exp,
     translation_log,
@@ -55,6 +56,18 @@ def _linear(*axes: Any) -> np.ndarray:
 def _along(axis: Numbers, q: np.ndarray) -> np.ndarray:
     """The vector q · axis; q: (1,)."""
     return np.array(axis)[:, None] @ q
+
+
+def _unit(quat: np.ndarray) -> np.ndarray:
+    """The unit quaternion of a quaternion, not zero; in compiled code NaN if squares overflow."""
+    quat = safe_to_square(quat)
+    return quat / sqrt(quat @ quat)
+
+
+def _random_quaternion(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Unit quaternions, uniform over all rotations."""
+    quat = rng.normal(size=(*shape, 4))
+    return quat / np.linalg.norm(quat, axis=-1, keepdims=True)
 
 
 def _turned(quat: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -225,9 +238,11 @@ class Spherical(Joint):
     def neutral(self) -> np.ndarray:
         return np.array([1.0, 0.0, 0.0, 0.0])
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
-        quat = rng.normal(size=4)
-        return quat / np.linalg.norm(quat)
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
+        return _random_quaternion(rng, shape)
+
+    def normalize(self, q: np.ndarray) -> np.ndarray:
+        return _unit(q)
 
     def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
         return quaternion_product(q, quaternion_exp(dv))
@@ -332,9 +347,12 @@ class Free(Joint):
     def neutral(self) -> np.ndarray:
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
-        quat = rng.normal(size=4)
-        return np.concatenate([rng.uniform(-1, 1, size=3), quat / np.linalg.norm(quat)])
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
+        quat = _random_quaternion(rng, shape)
+        return np.concatenate([rng.uniform(-1, 1, size=(*shape, 3)), quat], axis=-1)
+
+    def normalize(self, q: np.ndarray) -> np.ndarray:
+        return np.concatenate([q[:3], _unit(q[3:])])
 
     def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
         position = q[:3] + quaternion_matrix(q[3:]) @ translation_exp(dv[:3], dv[3:])

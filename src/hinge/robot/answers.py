@@ -26,7 +26,7 @@ from ..runtime.backend import Backend
 from ..runtime.cache import digest
 from ..runtime.entry import Entry
 from ..runtime.kernel import Kernel
-from ..specialize.arrays import PER_DOF, array_shape
+from ..specialize.arrays import PER_DOF, array_shape, is_array
 from ..specialize.programs import robot_program
 from ..specialize.routing import Piece, Route, route
 from .second_order import FORMS, second_order_kernel
@@ -253,7 +253,8 @@ def robot_kernel(
     if name not in ALGORITHMS:
         hint = did_you_mean(name, ALGORITHMS)
         raise ArgumentError(f"kernel of {mech.name!r}: no algorithm is called {name!r}; {hint}")
-    for unknown in (a for a in arrays if array_shape(mech, a, dict(static)) == ()):
+    shapes = {a: array_shape(mech, a, dict(static)) for a in arrays}
+    for unknown in (a for a in arrays if shapes[a] == () and not is_array(a)):
         hint = did_you_mean(unknown, ("q", "f_ext", "points", *PARAMETERS, *PER_DOF))
         raise ArgumentError(f"kernel of {mech.name!r}: no array is called {unknown!r}; {hint}")
     make = partial(robot_program, mech, name, arrays, dict(static))

@@ -65,8 +65,9 @@ def array_shape(
 
 def is_array(name: str) -> bool:
     """Whether an argument of that name is an array; `active` may be one, but need not."""
-    named = name in ("q", "q0", "q1", "f_ext", "points", "anchors", "out") or name in PARAMETERS
-    return named or name in PER_CONSTRAINT or (name in PER_DOF and name != "active")
+    named = name in ("q", "q0", "q1", "s", "f_ext", "points", "anchors", "out")
+    named = named or name in PARAMETERS or name in PER_CONSTRAINT
+    return named or (name in PER_DOF and name != "active")
 
 
 def meaning(mech: Mechanism, name: str) -> str:
@@ -75,6 +76,8 @@ def meaning(mech: Mechanism, name: str) -> str:
         return f"nq = {mech.nq} coordinates"
     if name == "f_ext":
         return f"a force (moment; force) on {mech.n_bodies} bodies"
+    if name == "s":
+        return "a part of the way, a number"
     if name == "points":
         return f"a point of each of {mech.n_bodies} bodies"
     if name == "anchors":
