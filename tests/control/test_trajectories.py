@@ -59,8 +59,8 @@ def test_time_optimal_keeps_every_limit():
     robot = hinge.Robot(hinge.edit.with_gravity(ARM.mechanism, (0.0, 0.0, -9.81)))
     middle = np.array([0.5, 0.2, 0.5, -0.3, 0.5, 0.3, -0.7])
     motion = control.time_optimal(robot, [START, END, middle], acceleration=15.0)
-    most = control.law.effort_limits(robot)
-    fastest = np.array([b.joint.velocity_limit[0] for b in robot.mechanism.bodies[1:]])
+    most = robot.effort_limit
+    fastest = robot.velocity_limit
     assert (np.abs(motion.tau) <= most * (1 + 1e-6)).all()
     assert (np.abs(motion.qd) <= fastest * (1 + 1e-6)).all()
     assert np.abs(motion.qdd).max() <= 15.0 * (1 + 1e-6)

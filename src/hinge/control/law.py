@@ -14,7 +14,7 @@ from ..errors import ArgumentError
 from ..robot import Robot
 from ..runtime.kernel import Kernel
 
-__all__ = ["Feedback", "check_gain", "effort_limits", "numbers", "within"]
+__all__ = ["Feedback", "check_gain", "numbers", "within"]
 
 
 class Feedback(ABC):
@@ -42,16 +42,9 @@ class Feedback(ABC):
         return kernel
 
 
-def effort_limits(robot: Robot) -> np.ndarray:
-    """The largest force of every DoF, (nv,); infinite where the model says nothing."""
-    leaders = [b.joint for b in robot.mechanism.bodies[1:] if b.joint.mimic is None]
-    return np.concatenate([np.zeros(0), *(np.ravel(joint.effort_limit) for joint in leaders)])
-
-
 def within(robot: Robot, tau: Any) -> np.ndarray:
     """Joint forces, each cut off at its effort limit."""
-    limits = effort_limits(robot)
-    pairs = zip(np.asarray(tau), limits, strict=True)
+    pairs = zip(np.asarray(tau), robot.effort_limit, strict=True)
     return np.array([clip(x, -most, most) if most < np.inf else x for x, most in pairs])
 
 

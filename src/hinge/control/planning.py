@@ -21,7 +21,6 @@ from ..graph.program import trace
 from ..graph.scan import Scan
 from ..robot import Robot
 from ..runtime.rollout import Rollout
-from .law import effort_limits
 
 __all__ = ["Problem", "Slopes", "time_loop"]
 
@@ -63,7 +62,7 @@ class Problem:
         self.terminal = self._vector("terminal", terminal)
         mask = np.ones(robot.nv) if active is None else robot.mechanism.driven(active)
         self.driven = np.flatnonzero(mask)
-        self.most = effort_limits(robot)[self.driven]
+        self.most = robot.effort_limit[self.driven]
 
     def forces(self, u: Any) -> Any:
         """τ with u in the driven joints: (…, nv)."""

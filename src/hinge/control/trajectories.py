@@ -29,7 +29,7 @@ from ..robot import Robot, check_robot
 from ..runtime.arguments import broadcast
 from ..runtime.check import check_number, check_whole
 from .joint_space import JointMotion
-from .law import effort_limits, numbers
+from .law import numbers
 
 __all__ = ["Quintic", "TimedPath", "quintic", "time_optimal"]
 
@@ -81,16 +81,16 @@ def quintic(
 
 def _shortest(where: str, unit: Quintic) -> float:
     """The shortest duration, from the motion of one second: τ = g + (τ₁ − g)/T²."""
-    robot, fastest = unit.robot, _velocity_limits(unit.robot)
+    robot, fastest = unit.robot, unit.robot.velocity_limit
     q, qd, qdd = map(np.array, zip(*map(unit, np.linspace(0, 1, _LOOKS)), strict=True))
     weight = robot.gravity_forces(q)
     needed = robot.inverse_dynamics(q, qd, qdd) - weight
-    room = effort_limits(robot) - np.abs(weight)
+    room = robot.effort_limit - np.abs(weight)
     if (room < 0).any():
         joint = int(np.argwhere(room < 0)[0, 1])
         raise ArgumentError(
             f"{where}: DoF {joint} cannot carry {np.abs(weight[:, joint]).max()} on its way; the "
-            f"effort limit is {effort_limits(robot)[joint]}: go another way"
+            f"effort limit is {robot.effort_limit[joint]}: go another way"
         )
     with np.errstate(divide="ignore", invalid="ignore"):
         squares = np.where(needed == 0, 0.0, np.abs(needed) / room)
@@ -177,7 +177,7 @@ class _Bounds:
     def __init__(
         self, where: str, robot: Robot, q: Any, slope: Any, curve: Any, most: np.ndarray
     ) -> None:
-        still, limits = np.zeros_like(slope), effort_limits(robot)
+        still, limits = np.zeros_like(slope), robot.effort_limit
         weight = robot.gravity_forces(q)
         a = robot.inverse_dynamics(q, still, slope) - weight
         b = robot.inverse_dynamics(q, slope, curve) - weight  # (2)
@@ -192,7 +192,7 @@ class _Bounds:
                 f"the way: its effort limit is {limits[j % robot.nv]}"
             )
         with np.errstate(divide="ignore"):
-            speeds = (_velocity_limits(robot) / np.abs(slope)) ** 2
+            speeds = (robot.velocity_limit / np.abs(slope)) ** 2
         self.fastest = speeds.min(axis=1)
 
     def at(self, i: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -279,11 +279,6 @@ def _spline(s: np.ndarray, q: np.ndarray) -> Callable[[np.ndarray], tuple[np.nda
         )
 
     return at
-
-
-def _velocity_limits(robot: Robot) -> np.ndarray:
-    leaders = [b.joint for b in robot.mechanism.bodies[1:] if b.joint.mimic is None]
-    return np.concatenate([np.zeros(0), *(np.ravel(joint.velocity_limit) for joint in leaders)])
 
 
 def _accelerations(where: str, robot: Robot, value: Any) -> np.ndarray:
