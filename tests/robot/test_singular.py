@@ -31,6 +31,7 @@ WITHOUT_INVERSE = {
     "energy_regressor", "momentum_regressor", "torque_regressor", "gravity_forces", "integrate",
     "inverse_dynamics", "inverse_dynamics_derivatives", "inverse_dynamics_jvp",
     "inverse_kinematics", "jacobian", "kinetic_energy", "interpolate",
+    "constrained_inverse_dynamics", "friction_residuals",
     "lagrangian_derivatives", "mass_matrix", "mass_matrix_rate",
     "mass_matrix_second_sensitivity", "mass_matrix_sensitivity", "momentum", "neutral", "normalize",
     "passive_forces", "poses", "potential_energy", "random_configuration", "random_velocity",

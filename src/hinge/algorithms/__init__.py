@@ -14,7 +14,10 @@ from .configuration import (
     random_velocity,
     tangent_rate,
 )
-from .constrained.forward import constrained_forward_dynamics
+from .constrained.cones import friction_residuals
+from .constrained.forward import constrained_forward_dynamics, constrained_hybrid_dynamics
+from .constrained.impulse import impulse_dynamics
+from .constrained.inverse import constrained_inverse_dynamics
 from .constrained.rows import anchors, constraint_bias, constraint_error, constraint_jacobian
 from .declare import Bound, bound
 from .diagonalized.diagonal_dynamics import (
@@ -99,6 +102,8 @@ __all__ = [
     "christoffel",
     "complete_motion",
     "constrained_forward_dynamics",
+    "constrained_hybrid_dynamics",
+    "constrained_inverse_dynamics",
     "constraint_bias",
     "constraint_error",
     "constraint_jacobian",
@@ -118,6 +123,7 @@ __all__ = [
     "frame_acceleration",
     "frame_pose",
     "frame_velocity",
+    "friction_residuals",
     "generalized_bias",
     "generalized_jacobian",
     "generalized_momentum",
@@ -126,6 +132,7 @@ __all__ = [
     "hybrid_dynamics",
     "hybrid_dynamics_derivatives",
     "hybrid_response",
+    "impulse_dynamics",
     "innovations",
     "integrate",
     "interpolate",
@@ -190,6 +197,8 @@ class Algorithms(Bound):
     christoffel = bound(christoffel)
     complete_motion = bound(complete_motion)
     constrained_forward_dynamics = bound(constrained_forward_dynamics)
+    constrained_hybrid_dynamics = bound(constrained_hybrid_dynamics)
+    constrained_inverse_dynamics = bound(constrained_inverse_dynamics)
     constraint_bias = bound(constraint_bias)
     constraint_error = bound(constraint_error)
     constraint_jacobian = bound(constraint_jacobian)
@@ -209,6 +218,7 @@ class Algorithms(Bound):
     frame_acceleration = bound(frame_acceleration)
     frame_pose = bound(frame_pose)
     frame_velocity = bound(frame_velocity)
+    friction_residuals = bound(friction_residuals)
     generalized_bias = bound(generalized_bias)
     generalized_jacobian = bound(generalized_jacobian)
     generalized_momentum = bound(generalized_momentum)
@@ -217,6 +227,7 @@ class Algorithms(Bound):
     hybrid_dynamics = bound(hybrid_dynamics)
     hybrid_dynamics_derivatives = bound(hybrid_dynamics_derivatives)
     hybrid_response = bound(hybrid_response)
+    impulse_dynamics = bound(impulse_dynamics)
     innovations = bound(innovations)
     integrate = bound(integrate)
     interpolate = bound(interpolate)

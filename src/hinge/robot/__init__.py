@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
 from ..load import MAX_MEMORY, MAX_SECONDS, load_mechanism
+from .constrained import Constrained
 from .diagonalized import Diagonalized
 from .dynamics import Dynamics
 from .geometry import Geometry
@@ -30,6 +31,7 @@ class Robot(
     Sight,
     Kinematics,
     Dynamics,
+    Constrained,
     Diagonalized,
     Geometry,
     Underactuated,

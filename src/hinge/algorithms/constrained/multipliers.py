@@ -29,7 +29,7 @@ from ...model.mechanism import Mechanism
 from .description import AXES, Constraint
 from .response import Felt
 
-__all__ = ["Multipliers", "multipliers", "refuse_conflict"]
+__all__ = ["Multipliers", "multipliers", "per_row", "refuse_conflict"]
 
 # μ beside the unit diagonal, and how many steps: of a direction with eigenvalue σ (μ/(μ + σ))^n is
 # left, less than rounding leaves of it for all but σ < 1e-7
@@ -61,7 +61,7 @@ def multipliers(
     """
     A, bounds = felt.A, felt.bound
     if mask is not None:
-        A, b = _uncoupled(A, felt.slices, mask), _per_row(felt.slices, mask) * b
+        A, b = _uncoupled(A, felt.slices, mask), per_row(felt.slices, mask) * b
     diagonal = np.diagonal(A)
     moved = np.array([_more(x, _ROUNDING**2 * y) for x, y in zip(diagonal, bounds, strict=True)])
     instead = (1 - moved) * np.array([x + 1 - _more(x, 0.0) for x in bounds])
@@ -94,8 +94,9 @@ def _more(x: Any, low: Any) -> Any:
     return 0.5 * (1 - sign(low - x))
 
 
-def _per_row(slices: Sequence[slice], mask: np.ndarray) -> np.ndarray:
-    return np.repeat(mask, [at.stop - at.start for at in slices])
+def per_row(slices: Sequence[slice], values: np.ndarray) -> np.ndarray:
+    """What there is one of per constraint, for each of its rows."""
+    return np.repeat(values, [at.stop - at.start for at in slices])
 
 
 def _uncoupled(A: np.ndarray, slices: Sequence[slice], mask: np.ndarray) -> np.ndarray:
