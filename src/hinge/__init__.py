@@ -42,6 +42,8 @@ __all__ = [
     "Fixed",
     "Frame",
     "Free",
+    "Ground",
+    "HeightField",
     "Helical",
     "HingeError",
     "ImmutableError",
@@ -99,6 +101,8 @@ __version__ = "0.1.0"
 _LATER = {
     "ConstrainedMotion": "algorithms.constrained.forward",
     "Contact": "algorithms.constrained.description",
+    "Ground": "motion.ground",
+    "HeightField": "motion.terrain",
     "InverseKinematics": "algorithms.inverse_kinematics",
     "LoopConstraint": "algorithms.constrained.description",
     "MechanismBuilder": "model.builder",
@@ -134,7 +138,9 @@ if TYPE_CHECKING:
     from .identification.base import base_parameters
     from .model import edit
     from .model.builder import MechanismBuilder
+    from .motion.ground import Ground
     from .motion.simulate import Trajectory, simulate
+    from .motion.terrain import HeightField
     from .motion.trajectory_sensitivity import trajectory_sensitivity
     from .robot import zoo
     from .runtime.rollout import Rollout
