@@ -14,6 +14,7 @@ from rich.console import Console
 from .calls import ROBOTS as CALLED
 from .calls import calls
 from .fresh import first_call, import_times
+from .ground import grounds
 from .hybrid import LINKS, hybrids
 from .linearized import ROBOTS as LINEARIZED
 from .linearized import linearized
@@ -45,6 +46,7 @@ SECTIONS = (
     "rates",
     "hybrid",
     "linearized",
+    "contact",
     "compile",
     "import",
 )
@@ -150,6 +152,10 @@ def _run(plan: Plan, results: Results) -> Iterator[str]:
             for row in linearized(make(name), plan.settings):
                 results.rows.append(row)
                 yield f"{row.quantity} of {name}"
+    if "contact" in plan.sections:
+        for row in grounds(plan.settings):
+            results.rows.append(row)
+            yield f"{row.quantity} of {row.case.label}"
     if "threads" in plan.sections and cores() > 1:
         yield from _scaling(plan, results)
 
