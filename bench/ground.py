@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -85,9 +86,8 @@ def _hinge(
 
 
 def _mujoco(path: Path, case: Case, q: np.ndarray, qd: np.ndarray, taus: np.ndarray) -> Contestant:
-    import mujoco
-    from mujoco import rollout
-
+    mujoco: Any = import_module("mujoco")
+    rollout: Any = import_module("mujoco.rollout")
     model = mujoco.MjModel.from_xml_path(str(path))
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
     # hips and ankles in the order of the file, as joint forces

@@ -216,8 +216,8 @@ def _notes(results: Results) -> list[str]:
         "timed. Batches write to arrays that exist.",
         "pin is its wheel, reading the same files; chains have its cheapest joint. Its Data grow "
         "with the cube of nv, so that it is left out where memory does not suffice.",
-        "mujoco runs without contacts and constraints, but for the ant. A batch of forward dynamics is a rollout "
-        "of one Euler step; it has no batch of the others.",
+        "mujoco runs without contacts and constraints, the ant on its ground apart. A batch of "
+        "forward dynamics is a rollout of one Euler step; it has no batch of the others.",
         "Rollouts: pin is a loop in Python over aba and integrate, mujoco its own rollout; their "
         "batches are loops over samples, of which a few are timed. hinge keeps every tenth state "
         "of a batch.",

@@ -301,6 +301,26 @@ def test_points_that_cannot_move_in_all_directions():
     assert_allclose(run.qd[-1], 0.0, atol=1e-6)
 
 
+def test_the_viewer_gets_the_forces(monkeypatch):
+    """Those of the first of a batch, where they act."""
+    pytest.importorskip("viser")
+    played = []
+
+    class Stage:
+        def __init__(self, *given):
+            pass
+
+        def play(self, t, q, curves, f_ext, forces):
+            played.extend(forces)
+
+    monkeypatch.setattr("hinge.viewer.scene.Scene", Stage)
+    q = np.tile([0, 0, RADIUS, 1, 0, 0, 0], (2, 1))
+    run = simulate(ball(), q, duration=0.01, ground=on_ball("rigid"))
+    run.view()
+    assert_allclose(played[0], np.zeros((11, 1, 3)), atol=1e-12)
+    assert_allclose(played[1], np.tile([0, 0, 2 * G], (11, 1, 1)), rtol=1e-9, atol=1e-9)
+
+
 def test_points_from_collision_shapes():
     shapes = [
         hinge.Shape("sphere", (0.1,), hinge.Transform(translation=(1, 0, 0))),

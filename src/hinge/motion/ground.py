@@ -61,11 +61,11 @@ class Ground:
     Bodies do not collide with each other, and meshes not with anything: MuJoCo does that.
     """
 
-    points: tuple[GroundPoint, ...]
-    friction: float | tuple[float, ...] = 0.8
+    points: Sequence[Any]
+    friction: float | Sequence[float] = 0.8
     law: Literal["compliant", "rigid"] = "compliant"
     height: float = 0.0
-    normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    normal: Sequence[float] = (0.0, 0.0, 1.0)
     terrain: HeightField | None = None
     stiffness: float | None = None
     dissipation: float | None = None
@@ -171,13 +171,12 @@ class Ground:
     @property
     def frictions(self) -> tuple[float, ...]:
         """The coefficient of each point."""
-        one = self.friction
-        return one if isinstance(one, tuple) else (one,) * len(self.points)
+        return tuple(np.broadcast_to(self.friction, len(self.points)).tolist())
 
     @property
     def surface(self) -> Terrain:
         """The plane or the field of heights."""
-        return self.terrain or Plane(self.height, self.normal)
+        return self.terrain or Plane(self.height, _three(self.normal))
 
     def spots(self, mech: Mechanism) -> list[Spot]:
         """The points on their bodies."""

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import algorithms
-from ..algebra.small import inverse_spd, solve_spd, sqrt
+from ..algebra.small import Factor, inverse_spd, solve_spd, sqrt
 from ..algebra.spatial import congruence
 from ..algorithms.configuration import glide_rate, glided, gliding
 from ..algorithms.riccati import released
@@ -208,14 +208,16 @@ def _by_sweeps(
     blocks: dict[tuple[int, int], Any] = {}
     G, eps, D = mech.slots(3)
     for p, k in mech.inward():
-        D[k], G[k], P_plus = released(P[k], H[k], mech.armature[k], mech.least[k])
+        own, G[k], P_plus = released(P[k], H[k], mech.armature[k], mech.least[k])
+        D[k] = Factor(own)
         P[p] = P[p] + congruence(P_plus, phi[k])
         eps[k] = {i: H[k] @ x for i, x in z[k].items()}
+        half = {i: D[k].half(x) for i, x in eps[k].items()}
         for i, x in eps[k].items():
-            given = solve_spd(D[k], x)
-            for j in (j for j in eps[k] if j >= i):
-                own = eps[k][j].T @ given
-                blocks[j, i] = blocks[j, i] + own if (j, i) in blocks else own
+            scaled = D[k].d_inv[:, None] * half[i]
+            for j in (j for j in half if j >= i):
+                both = half[j].T @ scaled
+                blocks[j, i] = blocks[j, i] + both if (j, i) in blocks else both
             if p:
                 up = phi[k] @ (z[k][i] - G[k] @ x)
                 z[p][i] = z[p][i] + up if i in z[p] else up
@@ -243,7 +245,7 @@ def _outward(mech: Mechanism, phi: Any, H: Any, D: Any, G: Any, eps: Any, c: Any
         pushed = [x @ c[3 * i : 3 * i + 3] for i, x in eps[k].items()]
         out[k] = -(G[k].T @ alpha_plus)
         if pushed:
-            out[k] = out[k] + solve_spd(D[k], np.sum(pushed, axis=0))
+            out[k] = out[k] + D[k].solve(np.sum(pushed, axis=0))
         alpha[k] = alpha_plus + H[k].T @ out[k]
     columns = [mech.join([None, *(x[:, j] for x in out[1:])]) for j in range(c.shape[1])]
     return np.stack(columns, axis=1)

@@ -145,11 +145,15 @@ class Trajectory:
         """Open a page that plays the motion, a batch as ghosts; needs `hinge[view]`.
 
         host, port, browser: as of `robot.view`.  Forces become arrows: f_ext on bodies in their
-        axes, (n_bodies, 6) or (T, n_bodies, 6); forces: points and vectors, each (T, n, 3), world.
+        axes, (n_bodies, 6) or (T, n_bodies, 6); forces: points and vectors, each (T, n, 3), world,
+        those of the ground unless given.
         """
         from ..viewer.scene import Scene
         from .curves import curves
 
+        if forces is None and self.ground is not None and self.forces is not None:
+            first = (slice(None), *(0,) * (self.q.ndim - 2))
+            forces = self.ground.positions(self.robot, self.q[first]), self.forces[first]
         some = self.q[:: -(-len(self.t) // _LOOKS)]
         scene = Scene(self.robot, self.q[(0,) * (self.q.ndim - 1)], host, port, browser, some)
         try:
