@@ -44,6 +44,8 @@ __all__ = [
     "Fixed",
     "Frame",
     "Free",
+    "Ground",
+    "HeightField",
     "Helical",
     "HingeError",
     "ImmutableError",
@@ -104,6 +106,8 @@ _LATER = {
     "ConstrainedHybridMotion": "algorithms.constrained.forward",
     "ConstrainedMotion": "algorithms.constrained.forward",
     "Contact": "algorithms.constrained.description",
+    "Ground": "motion.ground",
+    "HeightField": "motion.terrain",
     "Impact": "algorithms.constrained.impulse",
     "InverseKinematics": "algorithms.inverse_kinematics",
     "LoopConstraint": "algorithms.constrained.description",
@@ -142,7 +146,9 @@ if TYPE_CHECKING:
     from .identification.base import base_parameters
     from .model import edit
     from .model.builder import MechanismBuilder
+    from .motion.ground import Ground
     from .motion.simulate import Trajectory, simulate
+    from .motion.terrain import HeightField
     from .motion.trajectory_sensitivity import trajectory_sensitivity
     from .robot import zoo
     from .runtime.rollout import Rollout

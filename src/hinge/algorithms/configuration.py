@@ -16,6 +16,9 @@ __all__ = [
     "departing",
     "difference",
     "from_middle",
+    "glide_rate",
+    "glided",
+    "gliding",
     "integrate",
     "interpolate",
     "neutral",
@@ -93,6 +96,21 @@ def to_middle(mech: Mechanism, q: np.ndarray, u: np.ndarray) -> np.ndarray:
 def from_middle(mech: Mechanism, q: np.ndarray, u: np.ndarray) -> np.ndarray:
     """The end of a step of twice u whose middle is q."""
     return _leaders(mech, lambda joint, qk, uk: joint.from_middle(qk, uk), (q, "q"), (u, "v"))
+
+
+def glided(mech: Mechanism, q: Any, h: Any, u: Any) -> np.ndarray:
+    """The configuration after a time h of a motion with u, free bodies going straight."""
+    return _leaders(mech, lambda joint, qk, uk: joint.glided(qk, h, uk), (q, "q"), (u, "v"))
+
+
+def gliding(mech: Mechanism, h: Any, u: Any, v: Any) -> np.ndarray:
+    """v in the axes at the end of such a motion."""
+    return _leaders(mech, lambda joint, uk, vk: joint.gliding(h, uk, vk), (u, "v"), (v, "v"))
+
+
+def glide_rate(mech: Mechanism, v: Any) -> np.ndarray:
+    """What axes that turn along take from v in a unit of time."""
+    return _leaders(mech, lambda joint, vk: joint.glide_rate(vk), (v, "v"))
 
 
 def departing(mech: Mechanism, h: Any, v: Any, p: Any, f: Any) -> np.ndarray:

@@ -306,12 +306,24 @@ class Planar(Joint):
         moment = 2 * (u[0] * x[1] - u[1] * x[0])
         return np.array([*(back @ x)[:2], p[2] - moment])
 
+    def glided(self, q: np.ndarray, h: Any, u: np.ndarray) -> np.ndarray:
+        return q + h * (self.pose(q)[0] @ u)
+
+    def gliding(self, h: Any, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return about_axis(_Z, h * u[2:]).T @ v
+
+    def glide_rate(self, v: np.ndarray) -> np.ndarray:
+        return np.array([-v[2] * v[1], v[2] * v[0], 0])
+
+    def coordinate_rates(self, q: np.ndarray) -> np.ndarray:
+        return self.pose(q)[0]
+
     def stretch(self, q: np.ndarray) -> np.ndarray:
         return q - np.array(self.rest)
 
     def spring_force(self, q: np.ndarray) -> np.ndarray:
         pull = -np.array(self.stiffness) * self.stretch(q)
-        return self.pose(q)[0].T @ pull
+        return self.coordinate_rates(q).T @ pull
 
     def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         turn = atan2(sin(q1[2] - q0[2]), cos(q1[2] - q0[2]))
@@ -378,6 +390,17 @@ class Free(Joint):
         moment, force = back @ p[:3], back @ p[3:]
         moment = moment - 2 * (skew(u[3:]) @ force)
         return np.concatenate([back @ moment, back @ force])
+
+    def glided(self, q: np.ndarray, h: Any, u: np.ndarray) -> np.ndarray:
+        position = q[:3] + quaternion_matrix(q[3:]) @ (h * u[3:])
+        return np.concatenate([position, quaternion_product(q[3:], quaternion_exp(h * u[:3]))])
+
+    def gliding(self, h: Any, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        turn = quaternion_matrix(quaternion_exp(h * u[:3]))
+        return np.concatenate([v[:3], turn.T @ v[3:]])
+
+    def glide_rate(self, v: np.ndarray) -> np.ndarray:
+        return np.concatenate([np.zeros(3), skew(v[:3]) @ v[3:]])
 
     def stretch(self, q: np.ndarray) -> np.ndarray:
         back = quaternion_conjugate(quaternion_exp(np.array(self.rest)[:3]))

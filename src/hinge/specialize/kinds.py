@@ -99,9 +99,12 @@ def _is_hinge(joint: Joint) -> bool:
     return joint.axis == (0.0, 0.0, 1.0)
 
 
+_LOSSES = ("armature", "stiffness", "rest", "damping", "friction", "restitution")
+
+
 def _geometry(joint: Joint) -> Joint:
     """The joint without its limits and losses; every hinge as one that is counted from a zero."""
-    plain = {n: 0.0 for n in ("armature", "stiffness", "rest", "damping", "friction")}
+    plain = {n: 0.0 for n in _LOSSES}
     endless = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
     if _is_hinge(joint):
         return TurnedRevolute(zero=getattr(joint, "zero", 0.0))
