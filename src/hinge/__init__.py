@@ -10,6 +10,7 @@ from .errors import (
     ImmutableError,
     ModelError,
     ModelWarning,
+    OpenLoopWarning,
     SingularError,
     TraceError,
 )
@@ -35,6 +36,7 @@ from .runtime.kernel import Kernel
 
 __all__ = [
     "ArgumentError",
+    "Assembly",
     "Body",
     "ConstrainedMotion",
     "Contact",
@@ -55,6 +57,7 @@ __all__ = [
     "Mimic",
     "ModelError",
     "ModelWarning",
+    "OpenLoopWarning",
     "Planar",
     "Prismatic",
     "Revolute",
@@ -95,6 +98,7 @@ __version__ = "0.1.0"
 
 # what not every program needs is imported when it is first asked for
 _LATER = {
+    "Assembly": "robot.assembly",
     "ConstrainedMotion": "algorithms.constrained.forward",
     "Contact": "algorithms.constrained.description",
     "InverseKinematics": "algorithms.inverse_kinematics",
@@ -133,6 +137,7 @@ if TYPE_CHECKING:
     from .motion.simulate import Trajectory, simulate
     from .motion.trajectory_sensitivity import trajectory_sensitivity
     from .robot import zoo
+    from .robot.assembly import Assembly
     from .runtime.rollout import Rollout
 
 

@@ -5,6 +5,7 @@ A new algorithm is declared in a file of its own and listed here: imported, publ
 
 from . import dense as dense
 from .configuration import difference, integrate, neutral, random_configuration, tangent_rate
+from .constrained.closure import constraint_closure
 from .constrained.forward import constrained_forward_dynamics
 from .constrained.rows import anchors, constraint_bias, constraint_error, constraint_jacobian
 from .declare import Bound, bound
@@ -84,6 +85,7 @@ __all__ = [
     "complete_motion",
     "constrained_forward_dynamics",
     "constraint_bias",
+    "constraint_closure",
     "constraint_error",
     "constraint_jacobian",
     "coriolis_matrix",
@@ -167,6 +169,7 @@ class Algorithms(Bound):
     complete_motion = bound(complete_motion)
     constrained_forward_dynamics = bound(constrained_forward_dynamics)
     constraint_bias = bound(constraint_bias)
+    constraint_closure = bound(constraint_closure)
     constraint_error = bound(constraint_error)
     constraint_jacobian = bound(constraint_jacobian)
     coriolis_matrix = bound(coriolis_matrix)

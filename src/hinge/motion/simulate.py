@@ -21,6 +21,7 @@ from ..errors import ArgumentError, SingularError, TraceError
 from ..graph.program import Program
 from ..model.parameters import PARAMETERS
 from ..robot import Robot, check_robot
+from ..robot.gaps import warn_of_open_loops
 from ..robot.method import Numbers
 from ..runtime.arguments import Argument, broadcast
 from ..runtime.check import check_choice, check_number
@@ -143,13 +144,14 @@ def simulate(
     dt: float = 1e-3,
     method: Method = "rk4",
     f_ext: ArrayLike | None = None,
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Constraint] | None = None,
     taus: ArrayLike | None = None,
     every: int = 1,
     compiled: bool | None = None,
     rtol: float | None = None,
     atol: float | None = None,
     events: Event | Sequence[Event] = (),
+    assemble: bool = False,
     **numbers: Unpack[Numbers],
 ) -> Trajectory:
     """Move the robot from (q, qd) under joint forces for a duration, in steps of dt.
@@ -159,7 +161,9 @@ def simulate(
     tau: (…, nv), or a function of (t, q, qd) of one sample that gives (nv,).
     taus: (steps, …, nv), one for each step and held during it; tau and taus add up.
     Springs, damping and Coulomb friction of the joints act besides; joint limits do not.  f_ext
-    acts throughout; constraints close loops.
+    acts throughout; constraints close loops, None for those of the robot.
+    assemble: start from the nearest state that keeps the constraints (`robot.assemble`); one that
+    does not close raises, in a batch it is NaN.
     method: "rk4", of fourth order on every joint; "variational", of second order, which keeps
     momentum to rounding and the energy of conservative motions bounded for as long as one likes;
     "implicit_midpoint", of second order in total rates, whose kinetic energy changes by the work of
@@ -181,11 +185,13 @@ def simulate(
         check_choice(f"simulate {robot.name!r}", "an argument", name, PARAMETERS)
     robot = robot._with_numbers(numbers) if numbers else robot
     acting = {"f_ext": f_ext, **numbers}
-    held = as_constraints(f"simulate {robot.name!r}", constraints)
+    where = f"simulate {robot.name!r}"
+    held = robot.constraints if constraints is None else as_constraints(where, constraints)
     run = _Run(robot, q, qd, tau, taus, acting, held, duration, dt, method, every)
     tolerance = check_tolerance(run.where, robot, method, rtol, atol)
     wanted = event_functions(run.where, robot, events, run.lead != ())
     run.refuse_every(wanted)
+    run.close(check_choice(where, "assemble", assemble, (True, False)))
     why = "" if compiled is False else run.obstacle()
     if compiled and why:
         raise TraceError(f"{run.where}: it cannot be compiled as one kernel: {why}")
@@ -281,6 +287,23 @@ class _Run:
                 f"numbers"
             )
         return {**found, "taus": series}
+
+    def close(self, assemble: bool) -> None:
+        """Start from closed loops, or say that they are open."""
+        robot, given, loops = self.robot, self.given, self.constraints
+        if not assemble:
+            if "placement" not in given:
+                warn_of_open_loops(robot.mechanism, self.where, loops, given["q"])
+            return
+        numbers: Any = {n: given[n] for n in PARAMETERS if n in given}
+        found = robot._with_numbers({}).assemble(given["q"], loops, given["qd"], **numbers)
+        if self.lead == () and not found.closed:
+            raise SingularError(
+                f"{self.where}: the loops cannot be closed from here: {found}; start elsewhere, or "
+                f"look at what robot.assemble gives"
+            )
+        fine = np.asarray(found.closed)[..., None]
+        given |= {"q": np.where(fine, found.q, np.nan), "qd": np.where(fine, found.qd, np.nan)}
 
     def refuse_every(self, wanted: Sequence[EventFunction]) -> None:
         """Where every step is looked at, or none is there to be counted."""
@@ -423,7 +446,8 @@ class _Run:
         way, q, qd = METHODS[self.method], self.given["q"], self.given["qd"]
         if way.begin is None:
             return (np.zeros(self.lead + (self.robot.nv,)),) * way.memory
-        system = Called(self.robot, partial(self.force, 0), None, ())
+        acting = partial(self.force, 0), self.given.get("f_ext"), self.constraints
+        system = Called(self.robot, *acting)
         return way.begin(system, q, qd)
 
     def force(self, i: int, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
