@@ -10,6 +10,7 @@ from .errors import (
     ImmutableError,
     ModelError,
     ModelWarning,
+    OpenLoopWarning,
     SingularError,
     TraceError,
 )
@@ -35,6 +36,7 @@ from .runtime.kernel import Kernel
 
 __all__ = [
     "ArgumentError",
+    "Assembly",
     "Body",
     "ConstrainedForces",
     "ConstrainedHybridMotion",
@@ -60,6 +62,7 @@ __all__ = [
     "Mimic",
     "ModelError",
     "ModelWarning",
+    "OpenLoopWarning",
     "Planar",
     "Prismatic",
     "Revolute",
@@ -102,6 +105,7 @@ __version__ = "0.1.0"
 
 # what not every program needs is imported when it is first asked for
 _LATER = {
+    "Assembly": "robot.assembly",
     "ConstrainedForces": "algorithms.constrained.inverse",
     "ConstrainedHybridMotion": "algorithms.constrained.forward",
     "ConstrainedMotion": "algorithms.constrained.forward",
@@ -113,7 +117,7 @@ _LATER = {
     "LoopConstraint": "algorithms.constrained.description",
     "MechanismBuilder": "model.builder",
     "Rollout": "runtime.rollout",
-    "Trajectory": "motion.simulate",
+    "Trajectory": "motion.trajectory",
     "atan2": "graph.functions",
     "base_parameters": "identification.base",
     "control": "",
@@ -147,10 +151,12 @@ if TYPE_CHECKING:
     from .model import edit
     from .model.builder import MechanismBuilder
     from .motion.ground import Ground
-    from .motion.simulate import Trajectory, simulate
+    from .motion.simulate import simulate
     from .motion.terrain import HeightField
+    from .motion.trajectory import Trajectory
     from .motion.trajectory_sensitivity import trajectory_sensitivity
     from .robot import zoo
+    from .robot.assembly import Assembly
     from .runtime.rollout import Rollout
 
 

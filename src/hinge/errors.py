@@ -12,6 +12,7 @@ __all__ = [
     "ImmutableError",
     "ModelError",
     "ModelWarning",
+    "OpenLoopWarning",
     "SingularError",
     "TraceError",
     "warn_of_model",
@@ -38,6 +39,10 @@ class ModelWarning(UserWarning):
     """A mechanism can be used, but something in it is odd, or was not read."""
 
 
+class OpenLoopWarning(ModelWarning):
+    """Constraints are asked to hold frames that are not together."""
+
+
 class SingularError(HingeError, ArithmeticError):
     """There is no answer at this point: a joint moves no inertia, a matrix has no inverse."""
 
@@ -46,14 +51,14 @@ class TraceError(HingeError, TypeError):
     """A traced scalar was asked for something that only a number has."""
 
 
-def warn_of_model(message: str) -> None:
+def warn_of_model(message: str, kind: type[ModelWarning] = ModelWarning) -> None:
     """Give a `ModelWarning` that points at the line outside this package that called into it."""
     caller = sys._getframe(1)
     while caller.f_back is not None and _is_ours(caller.f_globals):
         caller = caller.f_back
     warnings.warn_explicit(
         message,
-        ModelWarning,
+        kind,
         caller.f_code.co_filename,
         caller.f_lineno,
         module=caller.f_globals.get("__name__"),

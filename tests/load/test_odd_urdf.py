@@ -264,3 +264,12 @@ def test_warning_about_an_mjcf_file_points_at_the_line_that_called():
         hinge.load(SERVO)
     line = inspect.currentframe().f_lineno - 1
     assert [(w.filename, w.lineno) for w in caught] == [(__file__, line)]
+
+
+def test_loops_that_other_programs_close_are_told():
+    joint = '<gazebo><joint name="loop" type="revolute"/></gazebo></robot>'
+    mech, said = read(ARM.replace("</robot>", joint))
+    assert bare(mech) == bare(PLAIN)
+    assert (
+        len(said) == 1 and "<gazebo> closes a loop by <joint> 'loop', which is left out" in said[0]
+    )

@@ -71,7 +71,8 @@ MJCF = """<mujoco><worldbody><geom type="plane" size="0 0 1" pos="0 0 -0.5"/>
 
 def test_the_floor_of_a_file_is_the_ground_of_the_picture():
     pytest.importorskip("mujoco")
-    robot = hinge.load(MJCF)
+    with pytest.warns(hinge.ModelWarning, match="contacts with the ground of geom1"):
+        robot = hinge.load(MJCF)
     look = look_of(robot.mechanism)
     assert look.floor == -0.5 and look.visuals[0] == []
     place = place_of(robot.mechanism, look, all_poses(robot, robot.neutral()))

@@ -14,6 +14,7 @@ from .configuration import (
     random_velocity,
     tangent_rate,
 )
+from .constrained.closure import constraint_closure
 from .constrained.cones import friction_residuals
 from .constrained.forward import constrained_forward_dynamics, constrained_hybrid_dynamics
 from .constrained.impulse import impulse_dynamics
@@ -105,6 +106,7 @@ __all__ = [
     "constrained_hybrid_dynamics",
     "constrained_inverse_dynamics",
     "constraint_bias",
+    "constraint_closure",
     "constraint_error",
     "constraint_jacobian",
     "coriolis_matrix",
@@ -200,6 +202,7 @@ class Algorithms(Bound):
     constrained_hybrid_dynamics = bound(constrained_hybrid_dynamics)
     constrained_inverse_dynamics = bound(constrained_inverse_dynamics)
     constraint_bias = bound(constraint_bias)
+    constraint_closure = bound(constraint_closure)
     constraint_error = bound(constraint_error)
     constraint_jacobian = bound(constraint_jacobian)
     coriolis_matrix = bound(coriolis_matrix)

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from ..errors import SingularError
-from ..motion.simulate import Trajectory
+from ..motion.trajectory import Trajectory
 from ..robot import Robot
 from ..viewer.output import FILMS, PAGES, PICTURES, check_ending
 from ..viewer.server import is_local

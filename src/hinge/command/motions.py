@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..model.joints import Free
 from ..model.mechanism import Mechanism
-from ..motion.simulate import Trajectory
+from ..motion.trajectory import Trajectory
 from ..robot import Robot, zoo
 from ..viewer.reach import within_limits
 

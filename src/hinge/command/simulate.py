@@ -16,7 +16,8 @@ from ..errors import ArgumentError
 from ..model.mechanism import did_you_mean
 from ..motion.curves import labels
 from ..motion.integrators import METHODS
-from ..motion.simulate import Trajectory, simulate
+from ..motion.simulate import simulate
+from ..motion.trajectory import Trajectory
 from ..robot import Robot
 from ..viewer.output import FILMS, PAGES, PICTURES, check_ending
 from .common import add_robot, check_folder, concerns_told, loaded, parser, say

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..errors import ArgumentError, ModelError
 from ..model.mechanism import Mechanism
 from .limits import MAX_MEMORY, MAX_SECONDS
 
-__all__ = ["MAX_MEMORY", "MAX_SECONDS", "load_mechanism"]
+if TYPE_CHECKING:
+    from .mujoco_equality import Loop
+
+__all__ = ["MAX_MEMORY", "MAX_SECONDS", "load_closed", "load_mechanism"]
 
 
 def load_mechanism(
@@ -21,13 +25,28 @@ def load_mechanism(
     max_memory: int = MAX_MEMORY,
     max_seconds: float = MAX_SECONDS,
 ) -> Mechanism:
+    """The mechanism in a URDF or MJCF file, or in the text of one; constraints are left out."""
+    limits = isolate, max_memory, max_seconds
+    return load_closed(path_or_text, floating_base, package_dirs, *limits, False)[0]
+
+
+def load_closed(
+    path_or_text: str | Path,
+    floating_base: bool,
+    package_dirs: Sequence[str | Path],
+    isolate: bool,
+    max_memory: int,
+    max_seconds: float,
+    constraints: bool,
+) -> tuple[Mechanism, tuple[Loop, ...]]:
     """The mechanism in a URDF or MJCF file, or in the text of one (which begins with "<").
 
-    isolate, max_memory, max_seconds: of MuJoCo's compiler (`read_mjcf`); no foreign code reads a
-    URDF, and no file that it names is opened.
+    constraints: of an MJCF file what closes its loops, too; a URDF has none.
+    isolate, max_memory, max_seconds: of MuJoCo's compiler (`read_closed_mjcf`); no foreign code
+    reads a URDF, and no file that it names is opened.
     """
     # a program that loads no file need not wait for the readers
-    from .mjcf import read_mjcf
+    from .mjcf import read_closed_mjcf
     from .urdf import mechanism_of
     from .xml import parse
 
@@ -45,10 +64,11 @@ def load_mechanism(
             raise ArgumentError(f"{name} is {limit!r}; give a positive number")
     root = parse(text, source)
     if root.tag == "robot":
-        return mechanism_of(root, floating_base, package_dirs, folder)
+        return mechanism_of(root, floating_base, package_dirs, folder), ()
     if root.tag in ("mujoco", "mujocoinclude"):
         limits = isolate, int(max_memory), float(max_seconds)
-        return read_mjcf(text, source, floating_base, folder, package_dirs, *limits)
+        place = floating_base, folder, package_dirs
+        return read_closed_mjcf(text, source, *place, *limits, bool(constraints))
     raise ModelError(
         f"{source}:{root.line}: the root element is <{root.tag[:60]}>; expected <robot> (URDF) or "
         f"<mujoco> (MJCF)"

@@ -16,11 +16,12 @@ from ..model.mechanism import Mechanism
 from .limits import MAX_MEMORY, MAX_SECONDS
 from .mjcf_source import MjcfSource
 from .mujoco_compile import compile_apart, compile_here
-from .mujoco_model import mechanism_from_model
+from .mujoco_equality import Loop, active
+from .mujoco_model import closed_mechanism, mechanism_from_model
 from .mujoco_state import MujocoState, joint_names, names_of, switched_off
 from .paths import PathLike
 
-__all__ = ["MujocoState", "left_out", "mechanism_from_model", "read_mjcf"]
+__all__ = ["MujocoState", "left_out", "mechanism_from_model", "read_closed_mjcf", "read_mjcf"]
 
 _TENDON = 3  # mjtTrn
 
@@ -37,22 +38,45 @@ def read_mjcf(
 ) -> Mechanism:
     """The mechanism that an MJCF text describes; needs the extra `hinge-dynamics[mjcf]`.
 
+    The arguments are those of `read_closed_mjcf`, whose constraints are left out.
+    """
+    limits = isolate, max_memory, max_seconds
+    return read_closed_mjcf(text, source, floating_base, folder, package_dirs, *limits, False)[0]
+
+
+def read_closed_mjcf(
+    text: str | bytes,
+    source: str,
+    floating_base: bool,
+    folder: PathLike | None,
+    package_dirs: Sequence[PathLike],
+    isolate: bool,
+    max_memory: int,
+    max_seconds: float,
+    constraints: bool,
+) -> tuple[Mechanism, tuple[Loop, ...]]:
+    """The mechanism that an MJCF text describes, and what closes its loops.
+
     source: the file's name, for messages and, if the model has none, for the mechanism's name.
     floating_base: let the base move freely by a joint "root_joint", unless it is free already.
     folder: of the file; what it includes and names must lie there, in its project, or in one of
     `package_dirs`.
     isolate: run MuJoCo's compiler in a process of its own, and read nothing of the project.
     max_memory, max_seconds: the bytes that the file may ask for, and the time that the process has.
+    constraints: read equality constraints; else there are no loops.
 
-    Constraints, servos and all else that a mechanism cannot hold is left out with a ModelWarning.
+    Contacts, servos and all else that a mechanism cannot hold is left out with a ModelWarning.
     """
     files = MjcfSource(text, source, folder, package_dirs, max_memory, isolate)
     model, said = _compile(files, source, (max_memory, max_seconds) if isolate else None)
     nonsense = (LookupError, ValueError, TypeError) if isolate else ()
     try:
         name = files.root.get("model") or Path(source).stem
-        mechanism = mechanism_from_model(model, name, floating_base, files.meshes)
-        lines = left_out(model)
+        ways = model, name, floating_base, files.meshes
+        mechanism, loops = (
+            closed_mechanism(*ways) if constraints else (mechanism_from_model(*ways), ())
+        )
+        lines = left_out(model, constraints)
     except ModelError as e:
         raise ModelError(f"{source}: {e}") from None
     except nonsense as e:
@@ -61,7 +85,7 @@ def read_mjcf(
         said.insert(0, f"left out: {'; '.join(lines)}")
     if said:
         warn_of_model(f"{source}: {'. '.join(said)}")
-    return mechanism
+    return mechanism, loops
 
 
 def _mujoco(source: str) -> ModuleType:
@@ -116,16 +140,17 @@ def _where_nan(files: MjcfSource, source: str) -> str:
     return source
 
 
-def left_out(model: Any) -> list[str]:
+def left_out(model: Any, constraints: bool = False) -> list[str]:
     """What would change the motion of a model and is not in its mechanism, one line a kind.
 
-    Contacts and plain motors are not listed: they are forces that the user applies.
+    Plain motors are not listed: they are forces that the user applies; nor are contacts of moving
+    bodies with each other, unless they are named pairs.  constraints: whether those are read.
     """
     joints = joint_names(model)
     bodies = names_of(model, "body", "body")
     actuators = names_of(model, "actuator", "actuator")
     servos = model.actuator_biastype * (not switched_off(model, "actuation"))
-    equalities = model.eq_active0 * (not switched_off(model, "equality", "constraint"))
+    equalities = active(model) & (not constraints)
     adding = _any(model, "actuator_armature", "actuator_damping")
     on_tendons = adding & (model.actuator_trntype == _TENDON) if len(adding) else adding
     lists = {
@@ -135,6 +160,8 @@ def left_out(model: Any) -> list[str]:
         "polynomial damping of actuators": _where(actuators, _any(model, "actuator_dampingpoly")),
         "armature and damping of tendons by actuators": _where(actuators, on_tendons),
         "equality constraints": _where(names_of(model, "eq", "equality"), equalities),
+        "contacts with the ground of": _touching(model),
+        "contact pairs": _pairs(model),
         "tendons": _where(names_of(model, "tendon", "tendon"), _pulling(model)),
         "gravity compensation of bodies": _where(bodies, model.body_gravcomp),
         "plugins of bodies": _where(bodies, np.asarray(model.body_plugin) >= 0),
@@ -147,6 +174,22 @@ def left_out(model: Any) -> list[str]:
         fluid = f"density {model.opt.density:g}, viscosity {model.opt.viscosity:g}"
         lines.append(f"the fluid ({fluid})")
     return lines
+
+
+def _touching(model: Any) -> list[str]:
+    """Geoms on bodies that move which MuJoCo would let collide with those of the ground."""
+    if switched_off(model, "contact", "constraint"):
+        return []
+    still = model.body_weldid[model.geom_bodyid] == 0
+    kinds, wanted = model.geom_contype, model.geom_conaffinity
+    ground = zip(wanted[still], kinds[still], strict=True)
+    hit = sum(((kinds & a) | (b & wanted) for a, b in ground), np.zeros_like(kinds))
+    return _where(names_of(model, "geom", "geom"), ~still & (hit != 0))
+
+
+def _pairs(model: Any) -> list[str]:
+    off = switched_off(model, "contact", "constraint")
+    return [] if off else names_of(model, "pair", "pair")
 
 
 def _any(model: Any, *fields: str) -> np.ndarray:

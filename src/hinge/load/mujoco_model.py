@@ -25,12 +25,14 @@ from ..algebra.rotation import quaternion_log, quaternion_matrix
 from ..algebra.spatial import Inertia, Transform
 from ..errors import ModelError
 from ..model.builder import MechanismBuilder
+from ..model.edit import weld
 from ..model.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical, Translation
 from ..model.mechanism import GROUND, Mechanism
+from .mujoco_equality import Closing, Equalities, Loop, equalities
 from .mujoco_shapes import MeshFile, body_shapes
 from .mujoco_state import FREE_ORDER, SPLIT, joint_names, names_of, switched_off, unique
 
-__all__ = ["mechanism_from_model"]
+__all__ = ["closed_mechanism", "mechanism_from_model"]
 
 _FREE, _BALL, _SLIDE, _HINGE = range(4)  # mjtJoint
 _SAME, _SAME_AXES = 1, (1, 3)  # mjtSameFrame
@@ -49,21 +51,36 @@ def mechanism_from_model(
     floating_base: bool = False,
     mesh_files: Mapping[str, MeshFile] | None = None,
 ) -> Mechanism:
-    """The mechanism of an `mujoco.MjModel`.
+    """The mechanism of an `mujoco.MjModel`; its constraints are left out.
 
     floating_base: let the base, a top-level body without joint, move freely by "root_joint".
     mesh_files: by the names under which MuJoCo read them, for shapes; other meshes have none.
     """
-    return _Reader(model, name, floating_base, mesh_files or {}).read()
+    return _Reader(model, name, floating_base, mesh_files or {}, Equalities()).read()[0]
+
+
+def closed_mechanism(
+    model: Any,
+    name: str,
+    floating_base: bool = False,
+    mesh_files: Mapping[str, MeshFile] | None = None,
+) -> tuple[Mechanism, tuple[Loop, ...]]:
+    """The mechanism of an `mujoco.MjModel`, and what closes its loops."""
+    return _Reader(model, name, floating_base, mesh_files or {}, equalities(model)).read()
 
 
 class _Reader:
     """One reading: the model, the names its parts get, and the builder."""
 
     def __init__(
-        self, model: Any, name: str, floating_base: bool, mesh_files: Mapping[str, MeshFile]
+        self,
+        model: Any,
+        name: str,
+        floating_base: bool,
+        mesh_files: Mapping[str, MeshFile],
+        closed: Equalities,
     ) -> None:
-        self._model = model
+        self._model, self._closed = model, closed
         self._name = name
         self._bodies = names_of(model, "body", "body")
         self._joints = joint_names(model)
@@ -72,14 +89,32 @@ class _Reader:
         self._frames = set(self._bodies)
         self._taken = set(self._joints)
 
-    def read(self) -> Mechanism:
+    def read(self) -> tuple[Mechanism, tuple[Loop, ...]]:
         self._check_numbers()
         builder = MechanismBuilder(self._name, self._gravity(), nonphysical="warn")
         builder.dress_ground(*self._shapes[0])
         for b in range(1, self._model.nbody):
             self._add_body(builder, b)
         self._add_sites(builder)
-        return builder.build()
+        loops = [self._loop(builder, c) for c in self._closed.loops]
+        mech = builder.build()
+        for j, value in self._closed.held.items():
+            mech = weld(mech, self._joints[j], value)
+        for c, loop in zip(self._closed.loops, loops, strict=True):
+            if mech.frame(loop.left).body == mech.frame(loop.right).body:
+                raise ModelError(
+                    f"equality {c.name!r} holds bodies together that cannot move against each "
+                    f"other; take it out, or load without constraints=True"
+                )
+        return mech, tuple(loops)
+
+    def _loop(self, builder: MechanismBuilder, c: Closing) -> Loop:
+        """The frames of a loop, one on each side."""
+        frames = []
+        for (body, pose), side in zip(c.sides, ("left", "right"), strict=True):
+            frames.append(unique(f"{c.name}/{side}", self._frames))
+            builder.add_frame(frames[-1], self._bodies[body], pose)
+        return Loop(frames[0], frames[1], c.axes, *c.gains)
 
     def _gravity(self) -> Sequence[float]:
         off = switched_off(self._model, "gravity")
@@ -159,6 +194,8 @@ class _Reader:
             data["friction"] = model.dof_frictionloss[dofs]
         if model.jnt_stiffness[j] and not switched_off(model, "spring"):
             data["stiffness"], data["rest"] = float(model.jnt_stiffness[j]), self._rest(j, nv)
+        if j in self._closed.mimics:
+            data["mimic"] = self._closed.mimics[j]
         if nv == 1 and model.jnt_limited[j]:
             data["lower"], data["upper"] = model.jnt_range[j].tolist()
         if nv == 1 and model.jnt_actfrclimited[j]:
@@ -184,7 +221,9 @@ class _Reader:
 
     def _add_sites(self, builder: MechanismBuilder) -> None:
         model = self._model
-        for s, name in enumerate(names_of(model, "site", "site", self._frames)):
+        names = names_of(model, "site", "site", self._frames)
+        self._frames |= set(names)
+        for s, name in enumerate(names):
             body = self._bodies[model.site_bodyid[s]]
             builder.add_frame(name, body, _pose(model.site_pos[s], model.site_quat[s]))
 

@@ -496,6 +496,8 @@ def check_spelling(robot: Element) -> None:
     for child in robot.children:
         if child.tag.startswith("xacro:") and child.tag not in _SKIPPED["robot"]:
             raise child.error(f"{child} is xacro, not URDF; expand the file with xacro first")
+    for joint in (joint for other in robot.all("gazebo") for joint in other.all("joint")):
+        joint.remark("loops", f"<gazebo> closes a loop by {joint}, which is left out")
     for element in _elements(robot):
         _check_children(element)
         _check_attributes(element)

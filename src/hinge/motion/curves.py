@@ -10,7 +10,7 @@ import numpy as np
 from ..viewer.player import Curves
 
 if TYPE_CHECKING:
-    from .simulate import Trajectory
+    from .trajectory import Trajectory
 
 __all__ = ["curves", "labels"]
 

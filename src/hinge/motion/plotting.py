@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from .curves import labels
 
 if TYPE_CHECKING:
-    from .simulate import Trajectory
+    from .trajectory import Trajectory
 
 __all__ = ["plot_trajectory"]
 

@@ -1,4 +1,4 @@
-"""A simulator: fixed steps on the joint manifolds, and the trajectory it leaves.
+"""A simulator: steps on the joint manifolds, as long as they are told or as long as they may be.
 
 Where everything that acts can be traced, all steps run in one kernel; otherwise step by step.
 """
@@ -6,11 +6,9 @@ Where everything that acts can be traced, all steps run in one kernel; otherwise
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from math import ceil, prod
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +19,7 @@ from ..errors import ArgumentError, SingularError, TraceError
 from ..graph.program import Program
 from ..model.parameters import PARAMETERS
 from ..robot import Robot, check_robot
+from ..robot.gaps import warn_of_open_loops
 from ..robot.method import Numbers
 from ..runtime.check import check_choice, check_number
 from ..runtime.kernel import Kernel
@@ -36,7 +35,7 @@ from .adaptive import (
     kernel_step,
     rows,
 )
-from .dense import Crossings, EventFunction, Stretches, crossings, end_of, event_functions
+from .dense import EventFunction, Stretches, crossings, end_of, event_functions
 from .given import series_of, step_count, together
 from .ground import Ground
 from .integrators import METHODS
@@ -44,124 +43,13 @@ from .laws import Law, check_law, law_value
 from .steps import Called, motion_kernel, traced_force
 from .stops import pace_of, stops_of
 from .surroundings import Surroundings
+from .trajectory import Trajectory
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from ..viewer.scene import Scene
-
-__all__ = ["Trajectory", "simulate"]
-
-_LOOKS = 50  # configurations of a motion by which the camera is placed
+__all__ = ["simulate"]
 
 Method = Literal["rk4", "semi_implicit_euler", "implicit_midpoint", "joint_midpoint", "variational"]
 Event = Callable[[float, np.ndarray, np.ndarray], Any]
 Force = ArrayLike | Callable[[float, np.ndarray, np.ndarray], ArrayLike]
-
-
-@dataclass(frozen=True, eq=False)
-class Trajectory:
-    """What a simulation saw at each time: t (T,), q (T, …, nq), qd and tau (T, …, nv).
-
-    events: where each that was asked for happened.  taken, rejected: how many steps of each sample
-    an adaptive method took, and how many it took back.  On a ground: forces (T, …, points, 3) on
-    its points in world axes, of a rigid one those of the step that led there; residual (T, …): by
-    how much the solution of that step was still changing the velocity of a point, in m/s.
-    """
-
-    robot: Robot
-    t: np.ndarray
-    q: np.ndarray
-    qd: np.ndarray
-    tau: np.ndarray
-    events: tuple[Crossings, ...] = ()
-    taken: np.ndarray | None = None
-    rejected: np.ndarray | None = None
-    ground: Ground | None = None
-    forces: np.ndarray | None = None
-    residual: np.ndarray | None = None
-
-    @property
-    def contact_positions(self) -> np.ndarray:
-        """Where the points of the ground were nearest to it: (T, …, points, 3), world."""
-        if self.ground is None:
-            raise ArgumentError(
-                f"contact_positions of a motion of {self.robot.name!r}: it had no ground"
-            )
-        return self.ground.positions(self.robot, self.q)
-
-    @cached_property
-    def kinetic_energy(self) -> np.ndarray:
-        """(T, …), J."""
-        return self.robot.kinetic_energy(self.q, self.qd)
-
-    @cached_property
-    def potential_energy(self) -> np.ndarray:
-        """Of gravity and of the springs of joints: (T, …), J."""
-        return self.robot.potential_energy(self.q) + self.robot.spring_energy(self.q)
-
-    @property
-    def energy(self) -> np.ndarray:
-        """Kinetic plus potential: (T, …), J."""
-        return self.kinetic_energy + self.potential_energy
-
-    def frame_positions(self, frame: str) -> np.ndarray:
-        """Where a frame's origin went: (T, …, 3), world."""
-        return self.robot.frame_pose(self.q, frame)[..., :3, 3]
-
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Draw the motion and its energy; write it to the path (SVG, PNG, PDF) if one is given."""
-        if self.q.ndim != 2:
-            raise ArgumentError(
-                f"plot draws one trajectory; this one is a batch of shape {self.q.shape[1:-1]}"
-            )
-        from .plotting import plot_trajectory
-
-        return plot_trajectory(self, path)
-
-    def draw(self, path: str | Path, size: tuple[int, int] = (800, 600)) -> None:
-        """Write the motion as a film, GIF or MP4, or as an HTML page that plays it, by the ending.
-
-        Of a batch all but the first are ghosts.  HTML needs `hinge[view]`.
-        """
-        from ..viewer.output import FILMS, PAGES, check_ending, film, write_film
-
-        where = f"draw of a motion of {self.robot.name!r}"
-        if check_ending(where, path, (*FILMS, *PAGES)) in PAGES:
-            from ..viewer.page import write_page
-
-            write_page(path, self.robot, self.t, self.q)
-        else:
-            write_film(path, film(self.robot, self.t, self.q, size))
-
-    def view(
-        self,
-        host: str = "127.0.0.1",
-        port: int = 8080,
-        browser: bool = True,
-        f_ext: ArrayLike | None = None,
-        forces: Sequence[ArrayLike] | None = None,
-    ) -> Scene:
-        """Open a page that plays the motion, a batch as ghosts; needs `hinge[view]`.
-
-        host, port, browser: as of `robot.view`.  Forces become arrows: f_ext on bodies in their
-        axes, (n_bodies, 6) or (T, n_bodies, 6); forces: points and vectors, each (T, n, 3), world,
-        those of the ground unless given.
-        """
-        from ..viewer.scene import Scene
-        from .curves import curves
-
-        if forces is None and self.ground is not None and self.forces is not None:
-            first = (slice(None), *(0,) * (self.q.ndim - 2))
-            forces = self.ground.positions(self.robot, self.q[first]), self.forces[first]
-        some = self.q[:: -(-len(self.t) // _LOOKS)]
-        scene = Scene(self.robot, self.q[(0,) * (self.q.ndim - 1)], host, port, browser, some)
-        try:
-            scene.play(self.t, self.q, curves(self), f_ext, forces)
-        except ArgumentError:
-            scene.close()
-            raise
-        return scene
 
 
 def simulate(
@@ -173,7 +61,7 @@ def simulate(
     dt: float = 1e-3,
     method: Method | None = None,
     f_ext: ArrayLike | None = None,
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Constraint] | None = None,
     taus: ArrayLike | None = None,
     every: int = 1,
     compiled: bool | None = None,
@@ -182,6 +70,7 @@ def simulate(
     events: Event | Sequence[Event] = (),
     ground: Ground | None = None,
     limits: bool = True,
+    assemble: bool = False,
     **numbers: Unpack[Numbers],
 ) -> Trajectory:
     """Move the robot from (q, qd) under joint forces for a duration, in steps of dt.
@@ -191,8 +80,10 @@ def simulate(
     tau: (…, nv), or a function of (t, q, qd) of one sample that gives (nv,).
     taus: (steps, …, nv), one for each step and held during it; tau and taus add up.
     Springs, damping and Coulomb friction of the joints act besides, and stops at their limits, but
-    for limits=False.  f_ext acts throughout; constraints close loops; ground: a `hinge.Ground`
-    under some points of the robot, the forces on which are in `.forces`.
+    for limits=False.  f_ext acts throughout; constraints close loops, None for those of the robot;
+    ground: a `hinge.Ground` under some points of the robot, the forces on which are in `.forces`.
+    assemble: start from the nearest state that keeps the constraints (`robot.assemble`); one that
+    does not close raises, in a batch it is NaN.
     method: "rk4", the default, of fourth order on every joint; "variational", of second order,
     which keeps momentum to rounding and the energy of conservative motions bounded;
     "implicit_midpoint", of second order in total rates, whose kinetic energy changes by the work of
@@ -215,7 +106,8 @@ def simulate(
         check_choice(f"simulate {robot.name!r}", "an argument", name, PARAMETERS)
     robot = robot._with_numbers(numbers) if numbers else robot
     acting = {"f_ext": f_ext, **numbers}
-    held = as_constraints(f"simulate {robot.name!r}", constraints)
+    where = f"simulate {robot.name!r}"
+    held = robot.constraints if constraints is None else as_constraints(where, constraints)
     around = _surroundings(robot, ground, limits)
     method = method or ("semi_implicit_euler" if around.rigid else "rk4")
     run = _Run(robot, q, qd, tau, taus, acting, held, around, duration, dt, method, every)
@@ -223,6 +115,7 @@ def simulate(
     tolerance = check_tolerance(run.where, robot, method, rtol, atol)
     wanted = event_functions(run.where, robot, events, run.lead != ())
     run.refuse_every(wanted)
+    run.close(check_choice(where, "assemble", assemble, (True, False)))
     why = "" if compiled is False else run.obstacle()
     if compiled and why:
         raise TraceError(f"{run.where}: it cannot be compiled as one kernel: {why}")
@@ -284,6 +177,23 @@ class _Run:
         self.law: Kernel | None = None
         self.pace = pace_of(method, self.dt)
         self.touched: list[np.ndarray] = []
+
+    def close(self, assemble: bool) -> None:
+        """Start from closed loops, or say that they are open."""
+        robot, given, loops = self.robot, self.given, self.constraints
+        if not assemble:
+            if "placement" not in given:
+                warn_of_open_loops(robot.mechanism, self.where, loops, given["q"])
+            return
+        numbers: Any = {n: given[n] for n in PARAMETERS if n in given}
+        found = robot._with_numbers({}).assemble(given["q"], loops, given["qd"], **numbers)
+        if self.lead == () and not found.closed:
+            raise SingularError(
+                f"{self.where}: the loops cannot be closed from here: {found}; start elsewhere, or "
+                f"look at what robot.assemble gives"
+            )
+        fine = np.asarray(found.closed)[..., None]
+        given |= {"q": np.where(fine, found.q, np.nan), "qd": np.where(fine, found.qd, np.nan)}
 
     def refuse_every(self, wanted: Sequence[EventFunction]) -> None:
         """Where every step is looked at, or none is there to be counted."""

@@ -1,6 +1,7 @@
 """Spatial operators: expressions that are formulas and O(N) algorithms at once."""
 
 from .block import block
+from .constrained import ConstrainedOperators, constrained
 from .decompose import decompose
 from .derivative import derivative
 from .diagonal import coriolis
@@ -14,12 +15,14 @@ from .split import SplitOperators, split
 
 __all__ = [
     "LAWS",
+    "ConstrainedOperators",
     "Law",
     "LinearOperators",
     "Operator",
     "Operators",
     "SplitOperators",
     "block",
+    "constrained",
     "coriolis",
     "decompose",
     "derivative",

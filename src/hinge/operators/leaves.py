@@ -14,7 +14,7 @@ from typing import Any
 from .expr import Identity, Symbol
 from .operator import Operator
 
-__all__ = ["Chain", "Data", "Hop", "Leaf", "Local", "Named", "Pick"]
+__all__ = ["Chain", "Data", "Dense", "Hold", "Hop", "Leaf", "Local", "Named", "Pick"]
 
 Make = Callable[..., Sequence[Any]]
 
@@ -122,6 +122,37 @@ class Pick(Leaf):
     frames: tuple[str, ...]
     reference: Any
     bodies: tuple[int, ...]
+
+    @property
+    def ends(self) -> tuple[tuple[int, int], ...]:
+        """Which frame pushes which body."""
+        return tuple(enumerate(self.bodies))
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Hold(Leaf):
+    """C: forces along the rows of constraints as forces on the bodies that carry their frames.
+
+    ends: which constraint pushes which body.
+    """
+
+    constraints: tuple[Any, ...]
+    ends: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, repr=False, kw_only=True)
+class Dense(Leaf):
+    """A matrix that couples all frames, or all constraints.
+
+    make: configuration ↦ the matrix; back: its inverse, as an expression.
+    """
+
+    make: Callable[[Any], Any] = field(compare=False)
+    back: Operator = field(compare=False)
+
+    def inverted(self) -> Operator:
+        """What it is the inverse of."""
+        return self.back
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)

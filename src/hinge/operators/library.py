@@ -113,6 +113,10 @@ class Operators(Place):
         """
         return self.home.B(frames, reference).bind(self)
 
+    def Lambda(self, *frames: str, reference: Reference = "aligned") -> Operator:
+        """(B*ΩB)⁻¹, frame → frame: the inertia that frames show together, where there is one."""
+        return self.home.Lambda(frames, reference).bind(self)
+
     def motion_forces(self, qd: Any, f_ext: Any = None) -> np.ndarray:
         """f, a body vector (…, 6 n_bodies): what each body needs for the motion at q̈ = 0.
 

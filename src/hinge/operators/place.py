@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ..algorithms.constrained.rows import held, in_given_axes
 from ..algorithms.mass_matrix import mass_matrix, mass_matrix_inverse
 from ..algorithms.operational_space import reach
 from ..algorithms.singular import loose_joint, why_singular
 from ..errors import ArgumentError, SingularError
 from ..model.mechanism import Mechanism
-from .leaves import Data, Leaf, Local, Pick
+from .leaves import Data, Dense, Hold, Leaf, Local, Pick
 from .opening import Opening
 from .operator import Operator
 from .plan import evaluate, plan
@@ -87,11 +88,16 @@ class Place:
         return self._known[key]
 
     def blocks(self, leaf: Leaf) -> Sequence[Any]:
-        """The blocks of a local operator, or φ(body, frame) of the frames of a pick."""
+        """The blocks of a local operator, φ(body, frame) of the ends of a pick, or a matrix."""
         if isinstance(leaf, Pick):
             given = self.mechanism, self.phi_blocks
             key = leaf.frames, leaf.reference
             return self.once(key, lambda: [reach(*given, f, key[1])[1] for f in key[0]])
+        if isinstance(leaf, Hold):
+            where = self.mechanism, self.phi_blocks, leaf.constraints
+            return self.once(("C", leaf.constraints), lambda: _pushes(*where))
+        if isinstance(leaf, Dense):
+            return self.once((leaf.name, leaf.out), lambda: [leaf.make(self)])
         if isinstance(leaf, Local):
             make = leaf.invert if leaf.inverse and leaf.invert else leaf.make
             key = leaf.name, leaf.inverse, leaf.needs
@@ -271,6 +277,12 @@ def _with_numbers(
 def _turned(x: np.ndarray) -> np.ndarray:
     """Columns as rows, and back."""
     return x if x.ndim == 1 else np.ascontiguousarray(np.swapaxes(x, -1, -2))
+
+
+def _pushes(mech: Mechanism, phi: Any, constraints: Sequence[Any]) -> list[np.ndarray]:
+    """Unit forces along the rows of each constraint, (6, rows) on each body that it pushes."""
+    places = held(mech, phi, constraints)
+    return [in_given_axes([h], z.T).T for h in places for _, z in h.unit_forces()]
 
 
 def _mass_matrix(at: Place) -> np.ndarray:

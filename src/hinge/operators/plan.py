@@ -17,11 +17,11 @@ import numpy as np
 
 from .block import Block
 from .expr import Adjoint, Identity, Product, Sum, Zero
-from .leaves import Chain, Hop, Local, Named, Pick
+from .leaves import Chain, Dense, Hold, Hop, Local, Named, Pick
 from .numbers import same_number
 from .operator import Operator
 from .spaces import Space
-from .steps import Apply, Carry, Combine, Direction, Given, Memory, Reach, Step
+from .steps import Apply, Carry, Combine, Couple, Direction, Given, Memory, Reach, Step
 
 __all__ = ["Plan", "evaluate", "plan"]
 
@@ -168,8 +168,10 @@ class _Lowering:
         match leaf:
             case Local():
                 return self.step(Apply(leaf.out, (arg,), leaf))
-            case Pick():
+            case Pick() | Hold():
                 return self.step(Reach(leaf.out, (arg,), leaf))
+            case Dense():
+                return self.step(Couple(leaf.out, (arg,), leaf))
             case Hop(adjoint=False):
                 return self.step(Carry(leaf.out, (None, arg, None), leaf))
         return self.step(Carry(leaf.out, (arg, None, None), leaf))
@@ -225,7 +227,8 @@ def _normalised(terms: list[Term]) -> tuple[Any, list[Term]]:
 
 
 def _of_frames(step: Step) -> bool:
-    return isinstance(step, Combine) and step.space.name.startswith("frame")
+    of_frames = step.space.name.startswith(("frame", "constraint"))
+    return isinstance(step, Couple) or (isinstance(step, Combine) and of_frames)
 
 
 def _schedule(steps: Sequence[Step]) -> tuple[tuple[int, ...], tuple[Direction, ...]]:

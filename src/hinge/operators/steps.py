@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .leaves import Chain, Hop, Local, Pick
+from .leaves import Chain, Dense, Hold, Hop, Local, Pick
 from .numbers import same_number, signed_sum
 from .spaces import Space
 
@@ -22,6 +22,7 @@ __all__ = [
     "Apply",
     "Carry",
     "Combine",
+    "Couple",
     "Direction",
     "Given",
     "Memory",
@@ -44,7 +45,7 @@ class Memory:
         self.at, self.columns = at, columns
         self._blocks: dict[int, Sequence[Any]] = {}
 
-    def blocks(self, leaf: Local | Pick) -> Sequence[Any]:
+    def blocks(self, leaf: Local | Pick | Hold | Dense) -> Sequence[Any]:
         """The blocks of a leaf of the plan."""
         found = self._blocks.get(id(leaf))
         if found is None:
@@ -131,21 +132,41 @@ class Apply(Step):
 class Reach(Step):
     """From frames to the bodies that carry them, or back."""
 
-    leaf: Pick
+    leaf: Pick | Hold
 
     def visit(self, memory: Memory, me: int, p: int, k: int) -> None:
-        """Σ φ(k, frame) v(frame), or φ*(k, frame) v(k)."""
-        v = memory.values[self.args[0] or 0]
-        phis = memory.blocks(self.leaf)
-        mine = [(i, phis[i]) for i, body in enumerate(self.leaf.bodies) if body == k]
+        """Σ φ(k, frame) v(frame), or φ*(k, frame) v(k), of all bodies that a constraint holds."""
+        v, out = memory.values[self.args[0] or 0], memory.values[me]
+        ends = zip(self.leaf.ends, memory.blocks(self.leaf), strict=True)
+        mine = [(i, phi) for (i, body), phi in ends if body == k]
         if self.leaf.adjoint:
             for i, phi in mine:
-                memory.values[me][i] = phi.T @ v[k]
+                moved = phi.T @ v[k]
+                out[i] = moved if out[i] is None else out[i] + moved
         else:
             memory.values[me][k] = sum((phi @ v[i] for i, phi in mine), memory.zero(6))
 
     def show(self, names: list[str]) -> str:
         """As in B.T v1."""
+        return f"{self.leaf} {names[0]}"
+
+
+@dataclass(frozen=True)
+class Couple(Step):
+    """A matrix on all frames."""
+
+    leaf: Dense
+
+    def visit(self, memory: Memory, me: int, p: int, k: int) -> None:
+        """Σ A(k, j) v(j)."""
+        v, sizes = memory.values[self.args[0] or 0], self.space.sizes
+        parts = [memory.zero(n) if x is None else x for x, n in zip(v, sizes, strict=True)]
+        start = sum(sizes[:k])
+        rows = memory.blocks(self.leaf)[0][start : start + sizes[k]]
+        memory.values[me][k] = rows @ np.concatenate(parts)
+
+    def show(self, names: list[str]) -> str:
+        """As in Lambda v1."""
         return f"{self.leaf} {names[0]}"
 
 

@@ -11,15 +11,16 @@ import numpy as np
 from ..algebra.small import inverse_spd
 from ..algorithms.configuration import neutral
 from ..algorithms.kinematics import Reference
-from ..algorithms.operational_space import reach
+from ..algorithms.operational_space import operational_space_inertia, reach
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism
 from .articulation import Articulation
-from .expr import Identity, Zero
+from .expr import Identity, Product, Zero
 from .inverse import theorem
-from .leaves import Chain, Hop, Local, Pick
+from .leaves import Chain, Dense, Hold, Hop, Local, Pick
 from .operator import Operator
 from .spaces import Space
+from .words import equal, polynomial
 
 __all__ = ["OF_JOINTS", "Symbols"]
 
@@ -92,7 +93,15 @@ class Symbols:
 
     def theorem(self, A: Operator) -> Operator | None:
         """The inverse that a theorem gives, if any."""
-        return theorem(A, self.sets)
+        return theorem(A, self.sets) or self._of_mobility(A)
+
+    def _of_mobility(self, A: Operator) -> Operator | None:
+        """Λ for B*ΩB."""
+        B = A.factors[-1] if isinstance(A, Product) else None
+        if not isinstance(B, Pick):
+            return None
+        found = self.Lambda(B.frames, B.reference)
+        return found if equal(polynomial(A), polynomial(found.back)) else None
 
     @property
     def sets(self) -> list[Articulation]:
@@ -143,6 +152,35 @@ class Symbols:
         tex = rf"B_{{\text{{{', '.join(frames)}}}}}"
         which = {"frames": frames, "reference": reference, "bodies": bodies}
         return Pick(self.body, space, self, name=name, tex=tex, **which)
+
+    def Lambda(self, frames: tuple[str, ...], reference: Reference) -> Dense:
+        """(B*ΩB)⁻¹, the inertia that frames show together, frame → frame."""
+        B = self.B(frames, reference)
+
+        def make(at: Any) -> np.ndarray:
+            return operational_space_inertia(at.mechanism, at.q, frames, reference)
+
+        kind: dict[str, Any] = {"name": f"Lambda{B.name[1:]}", "tex": rf"\Lambda{B.tex[1:]}"}
+        kind |= {"symmetric": True, "make": make, "back": B.T @ self.free.Omega @ B}
+        made = lambda: Dense(B.into, B.into, self, **kind)  # noqa: E731
+        return self.once(("Lambda", frames, reference), made)
+
+    def C(self, constraints: tuple[Any, ...]) -> Hold:
+        """Forces along the rows of constraints as forces on bodies, constraint → body."""
+        return self.once(("C", constraints), lambda: self._C(constraints))
+
+    def _C(self, constraints: tuple[Any, ...]) -> Hold:
+        mech = self.mechanism
+        frames = [(mech.frame(c.left).body, mech.frame(c.right).body) for c in constraints]
+        ends = tuple((i, k) for i, bodies in enumerate(frames) for k in bodies if k)
+        words = [f"{c.left} on {c.right} {c.axes}" for c in constraints]
+        axes = [getattr(c, "reference", "") for c in constraints]
+        named = [f"{word} {x}".strip() for word, x in zip(words, axes, strict=True)]
+        space = Space(f"constraint {'; '.join(named)}", tuple(len(c.axes) for c in constraints))
+        name = f"C({', '.join(repr(c.left) for c in constraints)})"
+        tex = rf"C_{{\text{{{', '.join(c.left for c in constraints)}}}}}"
+        which: dict[str, Any] = {"constraints": constraints, "ends": ends}
+        return Hold(self.body, space, self, name=name, tex=tex, **which)
 
     # joints that give way
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from ..algorithms.constrained.description import LoopConstraint
 from ..errors import ArgumentError
-from ..load import MAX_MEMORY, MAX_SECONDS, load_mechanism
+from ..load import MAX_MEMORY, MAX_SECONDS, load_closed
+from .closed import Closed
 from .constrained import Constrained
 from .diagonalized import Diagonalized
 from .dynamics import Dynamics
@@ -31,6 +33,7 @@ class Robot(
     Sight,
     Kinematics,
     Dynamics,
+    Closed,
     Constrained,
     Diagonalized,
     Geometry,
@@ -57,6 +60,7 @@ def load(
     isolate: bool = False,
     max_memory: int = MAX_MEMORY,
     max_seconds: float = MAX_SECONDS,
+    constraints: bool = False,
 ) -> Robot:
     """A robot from a URDF or MJCF file, or from the text of one.
 
@@ -65,9 +69,12 @@ def load(
     that an MJCF file may read.
     isolate: compile an MJCF file that nobody vouches for in a process of its own.
     max_memory, max_seconds: the bytes that an MJCF file may ask for, and the time of that process.
+    constraints: read the equality constraints of an MJCF file: `robot.constraints` close loops,
+    joints that are coupled mimic each other.
     """
     limits = isolate, max_memory, max_seconds
-    return Robot(load_mechanism(path_or_text, floating_base, package_dirs, *limits))
+    found = load_closed(path_or_text, floating_base, package_dirs, *limits, constraints)
+    return Robot(found[0], constraints=[LoopConstraint(*loop) for loop in found[1]])
 
 
 def view(robot: Robot, q: ArrayLike | None = None, **settings: Any) -> Scene:

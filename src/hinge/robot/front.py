@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 from .. import algorithms
 from ..algebra.rotation import safe_to_square
 from ..algorithms import Algorithms
+from ..algorithms.constrained.description import Constraint, as_constraints
 from ..algorithms.declare import ALGORITHMS
 from ..algorithms.singular import loose_joint, why_singular
 from ..errors import ArgumentError, ImmutableError, SingularError
 from ..functions.compile import compile_for
 from ..model.mechanism import Mechanism, did_you_mean
 from ..model.parameters import PARAMETERS, with_parameters
-from ..runtime.arguments import Argument
+from ..runtime.arguments import Argument, broadcast
 from ..runtime.backend import Backend
 from ..runtime.check import check_choice, check_dtype, check_shape
 from ..runtime.cpu import Cpu
@@ -46,11 +47,13 @@ class Front(JointData):
         dtype: Any = np.float64,
         threads: int | None = None,
         parameters: Sequence[str] = (),
+        constraints: Sequence[Constraint] = (),
     ) -> None:
         """dtype: of the arithmetic, float64 or float32; threads: for batches, None: all cores.
 
         parameters: numbers of the mechanism that calls may give as keywords, of "gravity" (…, 3),
         "inertia" (…, n_bodies, 10), "placement" (…, n_bodies, 12); see `hinge.model.parameters`.
+        constraints: that close its loops, in `assemble` and `simulate` unless others are given.
         """
         if not isinstance(mechanism, Mechanism):
             raise ArgumentError(
@@ -67,7 +70,9 @@ class Front(JointData):
         for name in names:
             check_choice(where, "a parameter", name, PARAMETERS)
         self._mechanism, self._dtype = mechanism, check_dtype(where, dtype)
-        self._threads = threads
+        self._threads, self._constraints = threads, as_constraints(where, constraints)
+        for frame in (name for c in self._constraints for name in (c.left, c.right)):
+            mechanism.frame(frame)
         self._parameters, self._numbers = names, {}
         self._start()
 
@@ -121,6 +126,11 @@ class Front(JointData):
     def parameters(self) -> tuple[str, ...]:
         """The numbers of the mechanism that calls may give as keywords."""
         return self._parameters
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """What closes its loops, where no other constraints are given."""
+        return self._constraints
 
     @property
     def alg(self) -> Algorithms:
@@ -380,6 +390,15 @@ class Front(JointData):
         except SingularError as conflict:
             return str(conflict)
         return why_singular(where, "")
+
+    def _look_at_loops(self, where: str, constraints: Any, given: Mapping[str, Any]) -> None:
+        """Warn of open loops, once for the constraints and of what is called first."""
+        from .gaps import warn_of_open_loops
+
+        if "placement" not in given:
+            q = broadcast(where, [self._argument("q", given["q"])])["q"]
+            looked = partial(warn_of_open_loops, self.mechanism, where, constraints, q)
+            self._keep(("loops", constraints), looked)
 
     def _answer(
         self, name: str, arrays: tuple[str, ...], static: dict[str, Any], form: type

@@ -106,6 +106,8 @@ class Method:
                 (arrays if isinstance(x, np.ndarray) else static)[p.name] = x
         arrays.update(robot._numbers)
         given = {n: x for n, x in arrays.items() if x is not None}
+        if "constraints" in static:
+            robot._look_at_loops(where, static["constraints"], given)
         answer = robot._answer(self.name, tuple(given), static, self.form)
         if isinstance(door := robot._doors.get(self), Door):
             named = {} if out is None else {"out": out}
