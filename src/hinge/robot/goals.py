@@ -25,7 +25,7 @@ class Question(NamedTuple):
 
     arrays: targets (n, *shape), or (steps, n, *shape), of each task, then a posture if there is
     one; q0: (n, nq).  moving: which DoF may move, 1 or 0 each.  lead: the leading shape of the
-    call; sound: which of the samples are finite, (n,).
+    call, n their number; sound: which of the samples are finite, (n,), None if all are.
     """
 
     tasks: tuple[Task, ...]
@@ -33,7 +33,8 @@ class Question(NamedTuple):
     q0: np.ndarray | None
     moving: tuple[float, ...]
     lead: tuple[int, ...]
-    sound: np.ndarray
+    n: int
+    sound: np.ndarray | None
 
     @property
     def with_posture(self) -> bool:
@@ -58,19 +59,28 @@ def asked(
     rest = [robot._argument("q0", x)._replace(name=n) for n, x in given.items()]
     arguments = [*(goal for _, goal in goals), *rest]
     arrays, lead = checked(where, arguments, robot.dtype, strict=True)
-    n, sound = math.prod(lead), np.ones(math.prod(lead), dtype=bool)
+    n = math.prod(lead)
     flat = [_flat(x, a, lead, n) for x, a in zip(arrays, arguments, strict=True)]
     lengths = [len(x) for x in flat[: len(goals)]]
     if timed and len(set(lengths)) > 1:
         told = ", ".join(map(str, lengths))
         raise ArgumentError(f"{where}: targets have {told} steps; expected as many of each")
-    if lead:
-        for x, a in zip(flat, arguments, strict=True):
-            sound &= np.isfinite(x).all(axis=tuple(i for i in range(x.ndim) if i != int(a.timed)))
     moving = tuple((1 - robot.mechanism.driven(_names(hold))).tolist()) if len(hold) else ()
-    start = flat.pop() if q0 is not None else None
+    start, count = (None, len(flat)) if q0 is None else (flat[-1], len(flat) - 1)
     tasks = tuple(goal for goal, _ in goals)
-    return Question(tasks, flat, start, moving or (1.0,) * robot.nv, lead, sound)
+    sound = _sound(flat, arguments) if lead else None
+    return Question(tasks, flat[:count], start, moving or (1.0,) * robot.nv, lead, n, sound)
+
+
+def _sound(arrays: list[np.ndarray], arguments: list[Argument]) -> np.ndarray | None:
+    """Which samples are finite, (n,); None if all are."""
+    if all(np.isfinite(x).all() for x in arrays):
+        return None
+    marks = []
+    for x, a in zip(arrays, arguments, strict=True):
+        others = tuple(i for i in range(x.ndim) if i != int(a.timed))
+        marks.append(np.isfinite(x).all(axis=others))
+    return np.logical_and.reduce(marks)
 
 
 def _names(hold: Any) -> Any:
@@ -79,6 +89,8 @@ def _names(hold: Any) -> Any:
 
 def _flat(x: np.ndarray, a: Argument, lead: tuple[int, ...], n: int) -> np.ndarray:
     """An array with one leading dimension, after that of time."""
+    if x.shape == lead + a.shape:
+        return x.reshape(n, *a.shape)
     time = x.shape[: int(a.timed)]
     own = x.shape[len(time) : x.ndim - len(a.shape)]
     x = x.reshape(time + (1,) * (len(lead) - len(own)) + own + a.shape)
@@ -159,10 +171,22 @@ def _numbers(where: str, name: str, value: Any) -> np.ndarray:
         raise ArgumentError(f"{where}: {name} is {value!r}; {told}") from None
 
 
+def _is_one_pose(x: np.ndarray) -> bool:
+    """Whether it is a single one, looked at in Python: that is quicker."""
+    if x.ndim > 2:
+        return False
+    a, b, c, *last = x.tolist()
+    pairs = ((a, a, 1), (b, b, 1), (c, c, 1), (a, b, 0), (b, c, 0), (c, a, 0))
+    off = max(abs(u[0] * v[0] + u[1] * v[1] + u[2] * v[2] - w) for u, v, w in pairs)
+    right = a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2])
+    right += a[2] * (b[0] * c[1] - b[1] * c[0])
+    return off < 1e-6 and right > 0 and last in ([], [[0, 0, 0, 1]])
+
+
 def _check_rotations(where: str, name: str, kind: str, x: np.ndarray) -> None:
     """Refuse matrices that are no poses or rotations; those with NaN in a batch come out as NaN."""
     n = x.shape[-1]
-    if x.ndim < 2 or x.shape[-2:] != (n, n) or n not in (3, 4):
+    if x.ndim < 2 or x.shape[-2:] != (n, n) or n not in (3, 4) or _is_one_pose(x):
         return
     R = x[..., :3, :3]
     with np.errstate(invalid="ignore", over="ignore"):

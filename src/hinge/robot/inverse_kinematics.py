@@ -80,13 +80,13 @@ class InverseKinematics:
 
 def searched(robot: Front, ask: Question, rules: Rules, seed: Any) -> InverseKinematics:
     """The answer to a question, from seeded starts where they are needed."""
-    n, loop = len(ask.sound), _loop(robot, ask)
+    n, loop, at = ask.n, _loop(robot, ask), _loop(robot, ask).at
     state = np.empty((n, loop.size), robot.dtype)
     state[:] = loop.start(seed)
     if ask.q0 is not None:
-        state[:, loop.at["q"]] = state[:, loop.at["best"]] = loop.kept(ask.q0)
+        state[:, at["q"]] = state[:, at["best"]] = loop.kept(ask.q0)
     rest = [*ask.arrays, np.array(rules, robot.dtype)]
-    left = None if ask.sound.all() else np.flatnonzero(ask.sound)
+    left = None if ask.sound is None else np.flatnonzero(ask.sound)
     for steps in loop.rounds(n, rules):
         if left is None:
             (state,) = loop.kernel.fill([], [state, *rest], (n,), steps, steps)
@@ -97,16 +97,15 @@ def searched(robot: Front, ask: Question, rules: Rules, seed: Any) -> InverseKin
             left = left[state[left, -1] == 0]
         if not len(left):
             break
-    s = {n: state[:, at] for n, at in loop.at.items()}
-    found = s["found"][:, 0] > 0
-    taken = s["iterations"][:, 0].astype(int)
-    starts = np.minimum(s["starts"][:, 0], rules.most_starts).astype(int)
-    return loop.answer(ask, ask.lead, s["best"], s["error"], found, taken, starts, rules)
+    found, taken, starts = (state[:, at[n].start] for n in ("found", "iterations", "starts"))
+    starts = np.minimum(starts, rules.most_starts).astype(int)
+    q, error = state[:, at["best"]], state[:, at["error"]]
+    return loop.answer(ask, ask.lead, q, error, found > 0, taken.astype(int), starts, rules)
 
 
 def followed(robot: Front, ask: Question, rules: Rules, first: np.ndarray) -> InverseKinematics:
     """Answers along paths of targets (steps, n, …), each from the one before; first: (n, nq)."""
-    steps, n, loop = len(ask.arrays[0]), len(ask.sound), _loop(robot, ask)
+    steps, n, loop = len(ask.arrays[0]), ask.n, _loop(robot, ask)
     rows = sum(task.rows for task in ask.tasks)
     shapes = [(steps, n, *shape) for shape in ((robot.nq,), (rows,), ())]
     q, error, found = results = robot._backend.empty(shapes, robot.dtype)
@@ -132,8 +131,10 @@ class _Loop:
         self, robot: Front, tasks: tuple[Task, ...], posture: bool, moving: tuple[float, ...]
     ) -> None:
         self.robot, self.tasks, self.posture, self.moving = robot, tasks, posture, moving
-        self.limits = limits(robot.mechanism)
-        self.low, self.high = (self.limits.kept(np.full(robot.nq, x)) for x in (-np.inf, np.inf))
+        bounds = limits(robot.mechanism)
+        self.low, self.high = (bounds.kept(np.full(robot.nq, x)) for x in (-np.inf, np.inf))
+        some = bounds.bounded
+        self.bounded = some, bounds.place[some], bounds.lower[some], bounds.upper[some]
         self.zero = new_search(robot.mechanism, tasks, robot.neutral(), np.zeros(robot.nv))
         ends = np.cumsum([np.size(x) for x in self.zero])
         self.at = {
@@ -145,7 +146,7 @@ class _Loop:
 
     def kept(self, q: np.ndarray) -> np.ndarray:
         """Configurations (n, nq) within the limits."""
-        return np.clip(q, self.low, self.high)
+        return np.minimum(np.maximum(q, self.low), self.high)
 
     def start(self, seed: int) -> np.ndarray:
         """The state of a search before its first step."""
@@ -240,18 +241,18 @@ class _Loop:
         rules: Rules,
     ) -> InverseKinematics:
         """Results of samples in the leading shape of the call, and what is to be said of them."""
-        if not ask.sound.all():
+        if ask.sound is not None:
             found = found & ask.sound
             q, error = (np.where(ask.sound[:, None], x, np.nan) for x in (q, error))
-        status: Any = _WORDS[found.astype(int)]
+        status = _WORDS[found.view(np.int8)]
         if not found.all():
+            lost = ~found if ask.sound is None else ask.sound & ~found
             for task, target in zip(self.tasks, ask.arrays, strict=False):
                 beyond = out_of_reach(self.robot.mechanism, task, target, float(rules.tolerance))
-                status[beyond & ask.sound & ~found] = "unreachable"
-        bounds = self.limits
-        at, some = q[..., bounds.place[bounds.bounded]], bounds.bounded
-        met = np.zeros((*found.shape, self.robot.nv), dtype=np.int8)
-        met[..., some] = (at >= bounds.upper[some]) * 1 - (at <= bounds.lower[some])
+                status[beyond & lost] = "unreachable"
+        some, places, lower, upper = self.bounded
+        met, there = np.zeros((*found.shape, self.robot.nv), dtype=np.int8), q[..., places]
+        met[..., some] = (there >= upper).view(np.int8) - (there <= lower).view(np.int8)
         return InverseKinematics(
             q.reshape(*lead, self.robot.nq),
             _shaped(status, lead),
