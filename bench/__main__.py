@@ -31,6 +31,7 @@ from .measure import (
 )
 from .others import Casadi
 from .peers import cores
+from .reach import FRAMES, reach
 from .report import show, write
 from .results import Results, environment
 from .robots import CASES, FEET, HELD, Case, make
@@ -48,6 +49,7 @@ SECTIONS = (
     "hybrid",
     "linearized",
     "contact",
+    "reach",
     "compile",
     "import",
 )
@@ -158,6 +160,11 @@ def _run(plan: Plan, results: Results) -> Iterator[str]:
         for row in grounds(plan.settings):
             results.rows.append(row)
             yield f"{row.quantity} of {row.case.label}"
+    if "reach" in plan.sections:
+        for name in (n for n in plan.robots if n in FRAMES):
+            for found in reach(make(name), plan.quick):
+                results.reached.append(found)
+                yield f"inverse kinematics of {name} by {found.who}"
     if "threads" in plan.sections and cores() > 1:
         yield from _scaling(plan, results)
 

@@ -16,11 +16,12 @@ from .fresh import FirstCall
 from .measure import Row
 from .operators import AIM as OPERATORS
 from .peers import cores
+from .reach import Reached
 from .robots import HELD
 
 __all__ = ["Results", "Target", "environment", "targets"]
 
-_VERSIONS = ("numpy", "llvmlite", "pin", "mujoco", "casadi", "jax", "frax")
+_VERSIONS = ("numpy", "llvmlite", "pin", "mujoco", "casadi", "jax", "frax", "pytracik", "pin-pink")
 
 
 @dataclass
@@ -39,6 +40,7 @@ class Results:
     scaling: dict[tuple[str, str, int], float] = field(default_factory=dict)
     foreign: dict[tuple[str, str], float] = field(default_factory=dict)
     notes: set[str] = field(default_factory=set)
+    reached: list[Reached] = field(default_factory=list)
 
     def of_kind(self, kind: str) -> list[Row]:
         """The comparisons of one kind: "one thread", "all threads" or "single"."""
@@ -98,6 +100,7 @@ def targets(results: Results) -> list[Target]:
         *_long_chain(results),
         *_hybrid(results),
         *_held(results),
+        *_reach(results),
     ]
 
 
@@ -175,6 +178,25 @@ def _held(results: Results) -> Iterator[Target]:
             yield Target(f"{what}, first call", aim.first, False, "s", first and first.cold)
             over = masks and masks.ratio["with masks"]
             yield Target(f"{what}, masks over none", MOST_MASKED, False, "×", over)
+
+
+# start, who → of the Panda and the UR5 the least part found, and the most seconds for a target
+_REACH = {
+    ("none", "hinge"): (0.995, 60e-6),
+    ("none", "hinge, one by one"): (0.995, 1e-3),
+    ("nearby", "hinge"): (0.995, 10e-6),
+}
+
+
+def _reach(results: Results) -> Iterator[Target]:
+    for r in results.reached:
+        what = f"{r.case.label}: inverse kinematics, start {r.start}, {r.who}"
+        if r.case.name == "talos" and (r.start, r.who) == ("none", "hinge"):
+            yield Target(f"{what}, found", 98.0, True, "%", 100 * r.found)
+        elif r.case.name != "talos" and (r.start, r.who) in _REACH:
+            least, most = _REACH[r.start, r.who]
+            yield Target(f"{what}, found", 100 * least, True, "%", 100 * r.found)
+            yield Target(f"{what}, a target", most, False, "s", r.seconds)
 
 
 def environment() -> tuple[dict[str, str], float]:

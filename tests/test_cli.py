@@ -15,7 +15,6 @@ from hinge.command.motions import pushed, through_its_ranges
 from hinge.model.joint import Mimic
 from hinge.model.joints import Free, Revolute
 from hinge.runtime import cache
-from hinge.viewer.reach import within_limits
 
 URDF = """<robot name="bot">
   <link name="base"/>
@@ -44,7 +43,7 @@ def test_the_pushed_quadruped_comes_back_within_its_limits():
     motion = pushed().motion
     assert 0.05 < np.abs(motion.q[:, 1]).max() < 0.1
     assert np.abs(motion.robot.difference(motion.q[0], motion.q[-1])).max() < 5e-3
-    assert_array_equal(motion.q, [within_limits(motion.robot.mechanism, q) for q in motion.q])
+    assert_array_equal(motion.q, [limits(motion.robot.mechanism).kept(q) for q in motion.q])
     for foot in ("FL_foot", "RR_foot"):
         moved = motion.frame_positions(foot) - motion.frame_positions(foot)[0]
         assert np.abs(moved).max() < 0.01
@@ -73,7 +72,7 @@ def test_demo_moves_a_robot_of_a_file(tmp_path, capsys):
 def test_tours_stay_within_limits(robot):
     """Rates are those of q, forces those of both, and free bodies do not move."""
     mech, motion = robot.mechanism, through_its_ranges(robot)
-    assert_array_equal(motion.q, [within_limits(mech, q) for q in motion.q])
+    assert_array_equal(motion.q, [limits(mech).kept(q) for q in motion.q])
     h = motion.t[1]
     rates = robot.difference(motion.q[:-2], motion.q[2:]) / (2 * h)
     assert np.abs(rates - motion.qd[1:-1]).max() < 0.05 * np.abs(motion.qd).max()

@@ -71,6 +71,7 @@ __all__ = [
     "Shape",
     "SingularError",
     "Spherical",
+    "Task",
     "TraceError",
     "Trajectory",
     "Transform",
@@ -113,10 +114,11 @@ _LATER = {
     "Ground": "motion.ground",
     "HeightField": "motion.terrain",
     "Impact": "algorithms.constrained.impulse",
-    "InverseKinematics": "algorithms.inverse_kinematics",
+    "InverseKinematics": "robot.inverse_kinematics",
     "LoopConstraint": "algorithms.constrained.description",
     "MechanismBuilder": "model.builder",
     "Rollout": "runtime.rollout",
+    "Task": "algorithms.tasks",
     "Trajectory": "motion.trajectory",
     "atan2": "graph.functions",
     "base_parameters": "identification.base",
@@ -143,7 +145,7 @@ if TYPE_CHECKING:
     from .algorithms.constrained.forward import ConstrainedHybridMotion, ConstrainedMotion
     from .algorithms.constrained.impulse import Impact
     from .algorithms.constrained.inverse import ConstrainedForces
-    from .algorithms.inverse_kinematics import InverseKinematics
+    from .algorithms.tasks import Task
     from .functions.derivatives import grad, hessian, jacobian, jvp, vjp
     from .functions.rollout import rollout
     from .graph.functions import atan2, less, maximum, minimum, where
@@ -157,6 +159,7 @@ if TYPE_CHECKING:
     from .motion.trajectory_sensitivity import trajectory_sensitivity
     from .robot import zoo
     from .robot.assembly import Assembly
+    from .robot.inverse_kinematics import InverseKinematics
     from .runtime.rollout import Rollout
 
 

@@ -115,10 +115,30 @@ def test_not_strict_spoils_only_what_depends_on_it():
     assert np.isnan(x[:, 1]).all() and x[1, 0] == 4 and (y[1] == 9).all()
 
 
+@both_dtypes
+@pytest.mark.parametrize("twice", [False, True])
+def test_a_loop_may_end_when_every_sample_is_done(twice, dtype):
+    """Long before its last step, at the states that all its steps would leave."""
+
+    def step(x, done, k):
+        done = hinge.where(done, done, hinge.less(x[0], k))
+        half = np.array([hinge.where(done, a, 0.5 * a) for a in (x[0], x[0] if twice else x[1])])
+        return half, done
+
+    program = trace(step, [(2,), (), ()], "step")
+    scan = Scan(program, 2, recorded=(), until=2)
+    kernel = Rollout(scan, dict(x=(2,), done=(), k=()), 2, dtype=dtype)
+    for n in (1, 7, 8, 9, 33):
+        x = np.asarray(2.0 ** np.arange(n)[:, None] * [1.5, 1.5], dtype)
+        given = [x, np.zeros(n, dtype), np.asarray(0.9, dtype)]
+        end, done = kernel.fill([], given, (n,), 10**10, 10**10)
+        assert (done == 1).all() and (end == np.asarray(0.75, dtype)).all()
+
+
 def test_a_digest_tells_loops_apart():
     def digest(*more):
         return Scan(SCANS["exact"][0].step, *more).digest
 
     digests = [digest(2, 1), digest(2, 0), digest(1, 1), digest(2, 1, ((1.0,), (2.0,)))]
-    digests += [digest(2, 1, ((1.0,),)), digest(2, 1, ((),), (0,))]
+    digests += [digest(2, 1, ((1.0,),)), digest(2, 1, ((),), (0,)), digest(2, 1, ((),), (), 0)]
     assert len(set(digests)) == len(digests) and digest(2, 1) == digests[0]

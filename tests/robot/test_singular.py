@@ -26,7 +26,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::hinge.ModelWarning")
 AXES = ((0, 1, 0), (1, 0, 0), (0, 0, 1))
 # methods in which nothing is divided by an inertia
 WITHOUT_INVERSE = {
-    "anchors", "bias_forces", "center_of_mass", "christoffel", "coriolis_matrix", "crba",
+    "anchors", "bias_forces", "center_of_mass", "center_of_mass_jacobian", "christoffel",
+    "coriolis_matrix", "crba", "differential_inverse_kinematics",
     "difference", "frame_acceleration", "frame_pose", "frame_velocity", "generalized_momentum",
     "energy_regressor", "momentum_regressor", "torque_regressor", "gravity_forces", "integrate",
     "inverse_dynamics", "inverse_dynamics_derivatives", "inverse_dynamics_jvp",

@@ -9,9 +9,10 @@ import pytest
 
 import hinge
 from fresh_process import run_python
+from hinge.algorithms.configuration import limits
 from hinge.viewer import server as server_module
 from hinge.viewer.dials import dials
-from hinge.viewer.reach import reach, within_limits
+from hinge.viewer.reach import reach
 
 pytest.importorskip("viser")
 
@@ -289,13 +290,13 @@ def test_a_frame_is_reached_within_limits_and_bases_stay():
     near = robot.frame_pose(found, "FL_foot")[:3, 3]
     assert np.linalg.norm(near - goal[:3, 3]) < np.linalg.norm((0.02, 0.03)) / 2
     np.testing.assert_array_equal(found[:7], q[:7])
-    assert (within_limits(robot.mechanism, found) == found).all()
+    assert (limits(robot.mechanism).kept(found) == found).all()
     # the base itself can be taken
     up = robot.frame_pose(q, "trunk")
     up[2, 3] += 0.1
     moved = reach(robot, q, "trunk", up)
     np.testing.assert_allclose(moved[2], 0.1, atol=1e-3)
-    np.testing.assert_array_equal(moved[7:], within_limits(robot.mechanism, q)[7:])
+    np.testing.assert_array_equal(moved[7:], limits(robot.mechanism).kept(q)[7:])
 
 
 def test_reset_goes_back(arm):

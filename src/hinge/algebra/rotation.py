@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .small import atan2, cos, sign, sin, sqrt
+from .small import atan2, cos, less, sign, sin, sqrt, where
 
 __all__ = [
     "about_axis",
@@ -245,17 +245,23 @@ def quaternion_difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def quaternion_from_matrix(R: np.ndarray) -> np.ndarray:
-    """The unit quaternion (w ≥ 0) of a rotation matrix of floats, by its largest component."""
-    t = np.trace(R)
-    squares = np.array([1 + t, *(1 - t + 2 * np.diag(R))])
-    i = int(np.argmax(squares))
-    if i == 0:
-        quat = np.array([squares[0], *axial(R)])
-    else:
-        quat = np.array([axial(R)[i - 1], *(R + R.T)[i - 1]])
-        quat[i] = squares[i]
-    quat = quat / np.linalg.norm(quat)
-    return -quat if quat[0] < 0 else quat
+    """The unit quaternion (w ≥ 0) of a rotation matrix.
+
+    4 q qᵀ has entries that are sums of those of R; its row with the largest diagonal is the one
+    from which nothing is lost.
+    """
+    t, a, S = R[0, 0] + R[1, 1] + R[2, 2], axial(R), R + R.T
+    rows = [
+        np.array([1 + t, *a]),
+        np.array([a[0], 1 - t + S[0, 0], S[0, 1], S[0, 2]]),
+        np.array([a[1], S[0, 1], 1 - t + S[1, 1], S[1, 2]]),
+        np.array([a[2], S[0, 2], S[1, 2], 1 - t + S[2, 2]]),
+    ]
+    most, quat = rows[0][0], rows[0]
+    for i in (1, 2, 3):
+        more = less(most, rows[i][i])
+        most, quat = where(more, rows[i][i], most), where(more, rows[i], quat)
+    return quat * np.array([sign(quat[0]) / sqrt(quat @ quat)])
 
 
 def is_rotation(R: np.ndarray) -> bool:

@@ -8,6 +8,7 @@ on values, so that the same lines run on floats, complex numbers, symbols and tr
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from numbers import Number
 from typing import Any
@@ -23,6 +24,7 @@ __all__ = [
     "inverse_spd",
     "is_masked",
     "is_zero",
+    "less",
     "mirror_lower",
     "more_than",
     "one_below_zero",
@@ -32,6 +34,7 @@ __all__ = [
     "solve_spd",
     "sqrt",
     "upper_root",
+    "where",
 ]
 
 _NUMBERS = (float, complex, int, np.number)
@@ -46,8 +49,12 @@ def _elementary(name: str, x: Any) -> Any:
     method = getattr(x, name, None)
     if method is not None:
         return method()
-    library = sys.modules[type(x).__module__.partition(".")[0]]
-    return getattr(library, name, getattr(math, name))(x)
+    return getattr(_library(x), name, getattr(math, name))(x)
+
+
+def _library(x: Any) -> Any:
+    """The package that made a scalar."""
+    return sys.modules[type(x).__module__.partition(".")[0]]
 
 
 def _elementwise(name: str, x: Any) -> Any:
@@ -81,9 +88,7 @@ def atan2(y: Any, x: Any) -> Any:
             slope = (a * np.imag(y) - b * np.imag(x)) / (a * a + b * b)
             return np.arctan2(b, a) + 1j * slope
         return np.arctan2(y, x)
-    scalar = x if isinstance(y, _NUMBERS) else y
-    library = sys.modules[type(scalar).__module__.partition(".")[0]]
-    return library.atan2(y, x)
+    return _library(x if isinstance(y, _NUMBERS) else y).atan2(y, x)
 
 
 def sign(x: Any) -> Any:
@@ -122,9 +127,28 @@ def clip(x: Any, low: float, high: float) -> Any:
     method = getattr(x, "clip", None)
     if method is not None:
         return method(low, high)
-    library = sys.modules[type(x).__module__.partition(".")[0]]
+    library = _library(x)
     least, most = (getattr(library, name, None) for name in ("fmin", "fmax"))
     return least(most(x, low), high) if least and most else min(max(x, low), high)
+
+
+def less(a: Any, b: Any) -> Any:
+    """1 where a < b, else 0; of complex numbers by their real parts."""
+    if isinstance(a, _NUMBERS) and isinstance(b, _NUMBERS):
+        return 1.0 if np.real(a) < np.real(b) else 0.0
+    function: Any = getattr(_library(b if isinstance(a, _NUMBERS) else a), "less", operator.lt)
+    return function(a, b)
+
+
+def where(condition: Any, a: Any, b: Any) -> Any:
+    """a where the condition is not 0, else b; of arrays of one shape entry by entry."""
+    if isinstance(condition, _NUMBERS):
+        return a if condition else b
+    if isinstance(a, np.ndarray) and a.ndim:
+        pairs = zip(a.ravel(), b.ravel(), strict=True)
+        return np.array([where(condition, x, y) for x, y in pairs]).reshape(a.shape)
+    library = _library(condition)
+    return (getattr(library, "where", None) or library.if_else)(condition, a, b)
 
 
 def scaled_identity(x: Any) -> np.ndarray:

@@ -44,8 +44,10 @@ from .diagonalized.rates_and_forces import (
     working_forces,
     working_gravity,
 )
+from .differential_kinematics import differential_inverse_kinematics
 from .energy import (
     center_of_mass,
+    center_of_mass_jacobian,
     generalized_momentum,
     kinetic_energy,
     momentum,
@@ -100,6 +102,7 @@ __all__ = [
     "articulated_rates",
     "bias_forces",
     "center_of_mass",
+    "center_of_mass_jacobian",
     "christoffel",
     "complete_motion",
     "constrained_forward_dynamics",
@@ -116,6 +119,7 @@ __all__ = [
     "diagonal_coriolis_matrix",
     "diagonal_dynamics",
     "difference",
+    "differential_inverse_kinematics",
     "disturbance_bias",
     "disturbance_jacobian",
     "energy_regressor",
@@ -196,6 +200,7 @@ class Algorithms(Bound):
     articulated_rates = bound(articulated_rates)
     bias_forces = bound(bias_forces)
     center_of_mass = bound(center_of_mass)
+    center_of_mass_jacobian = bound(center_of_mass_jacobian)
     christoffel = bound(christoffel)
     complete_motion = bound(complete_motion)
     constrained_forward_dynamics = bound(constrained_forward_dynamics)
@@ -212,6 +217,7 @@ class Algorithms(Bound):
     diagonal_coriolis_matrix = bound(diagonal_coriolis_matrix)
     diagonal_dynamics = bound(diagonal_dynamics)
     difference = bound(difference)
+    differential_inverse_kinematics = bound(differential_inverse_kinematics)
     disturbance_bias = bound(disturbance_bias)
     disturbance_jacobian = bound(disturbance_jacobian)
     energy_regressor = bound(energy_regressor)

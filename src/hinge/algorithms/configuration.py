@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..algebra.small import clip
 from ..model.joint import Joint
 from ..model.mechanism import Mechanism
 from .declare import algorithm
 
 __all__ = [
+    "Limits",
     "arriving",
     "departing",
     "difference",
@@ -21,6 +23,7 @@ __all__ = [
     "gliding",
     "integrate",
     "interpolate",
+    "limits",
     "neutral",
     "normalize",
     "precise_rate",
@@ -159,6 +162,72 @@ def precise_velocity(mech: Mechanism, u: np.ndarray, rate: np.ndarray) -> np.nda
     """The velocity of q ⊞ u for a rate of u, to O(u¹⁶)."""
     by = (u, "v"), (rate, "v")
     return _leaders(mech, lambda joint, a, b: joint.tangent_velocity(a, b, 16), *by)
+
+
+class Limits(NamedTuple):
+    """Of every DoF the least and the most of its coordinate, and of its rate, all (nv,).
+
+    place: which entry of q it is, −1 for a DoF of a joint with a quaternion, which has no limits.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity: np.ndarray
+    place: np.ndarray
+
+    @property
+    def bounded(self) -> list[int]:
+        """The DoF that have limits of position."""
+        return np.flatnonzero(np.isfinite(self.lower) | np.isfinite(self.upper)).tolist()
+
+    def kept(self, q: np.ndarray) -> np.ndarray:
+        """q with every coordinate within its limits."""
+        out = list(q)
+        for i in self.bounded:
+            at = self.place[i]
+            out[at] = clip(out[at], float(self.lower[i]), float(self.upper[i]))
+        return np.array(out)
+
+    def room(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """How far every DoF may go down and up from q: (nv,) each, ∓∞ where nothing bounds."""
+        coordinates = [q[at] if at >= 0 else 0.0 for at in self.place]
+        sides = [
+            [b if np.isinf(b) else b - x for b, x in zip(side.tolist(), coordinates, strict=True)]
+            for side in (self.lower, self.upper)
+        ]
+        return np.array(sides[0]), np.array(sides[1])
+
+    def rates(self, q: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the most rate of every DoF that stays within all limits for a time dt."""
+        least, most = [], []
+        for a, b, v in zip(*self.room(q), self.velocity.tolist(), strict=True):
+            least.append(-v if _infinite(a) else clip(a / dt, -v, v))
+            most.append(v if _infinite(b) else clip(b / dt, -v, v))
+        return np.array(least), np.array(most)
+
+
+def _infinite(x: Any) -> bool:
+    return isinstance(x, float) and np.isinf(x)
+
+
+def limits(mech: Mechanism) -> Limits:
+    """The limits of a mechanism; a joint that others mimic keeps theirs too, where it can."""
+    lower, upper, velocity = np.full((3, mech.nv), np.inf) * [[-1], [1], [1]]
+    place = np.full(mech.nv, -1)
+    offsets, ratios = mech.coordinates(np.zeros(mech.nq)), mech.rates(np.ones(mech.nv))
+    for (_, k), b in zip(mech.outward(), mech.bodies[1:], strict=True):
+        joint, dof = b.joint, mech.v_slice(b.joint_name)
+        with np.errstate(divide="ignore"):
+            reach = np.array(joint.velocity_limit) / abs(ratios[k])
+        velocity[dof] = np.minimum(velocity[dof], reach)
+        if joint.nq == joint.nv and ratios[k].all():
+            at = mech.q_slice(b.joint_name)
+            place[dof] = np.arange(at.start, at.stop)
+            ends = (np.array([joint.lower, joint.upper]) - offsets[k]) / ratios[k]
+            low, high = np.maximum(lower[dof], ends.min(0)), np.minimum(upper[dof], ends.max(0))
+            if (low <= high).all():
+                lower[dof], upper[dof] = low, high
+    return Limits(lower, upper, velocity, place)
 
 
 def _drawn(

@@ -23,6 +23,7 @@ from .declare import algorithm
 
 __all__ = [
     "center_of_mass",
+    "center_of_mass_jacobian",
     "generalized_momentum",
     "kinetic_energy",
     "momentum",
@@ -41,6 +42,28 @@ def total_mass(mech: Mechanism) -> Any:
 def center_of_mass(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """The centre of mass of all moving bodies, (3,) in the world.  O(N)."""
     return _first_moment(mech, mech.phi(q)) / _some_mass(mech)
+
+
+@algorithm()
+def center_of_mass_jacobian(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """∂c/∂q, (3, nv): the centre of mass moves with J q̇, in world axes.  O(N).
+
+    What a joint carries, of mass m and first moment mc, gets the momentum m v + ω × mc.
+    """
+    H, phi = mech.H(q), mech.phi(q)
+    mass, mc, R_W = (
+        [M.mass for M in mech.M],
+        [M.h for M in mech.M],
+        mech.filled(lambda k: np.eye(3)),
+    )
+    for p, k in mech.outward():
+        R_W[k] = R_W[p] @ phi[k].R
+    columns = {}
+    for p, k in mech.inward():
+        columns[k] = R_W[k] @ (mass[k] * H[k].T[3:] - skew(mc[k]) @ H[k].T[:3])
+        mass[p] = mass[p] + mass[k]
+        mc[p] = mc[p] + phi[k].R @ mc[k] + mass[k] * phi[k].p  # (3)
+    return mech.join_columns(columns, 3) / _some_mass(mech)
 
 
 @algorithm()

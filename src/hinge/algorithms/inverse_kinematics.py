@@ -1,201 +1,298 @@
-"""Inverse kinematics: a configuration that brings a frame to a pose.  Paper F fig. 6; math §3.
+"""Inverse kinematics: a configuration in which frames are where tasks want them.  Paper F fig. 6.
 
-The error of frame F against its target, in F's own axes, is
+From q, with errors e and Jacobians J of the tasks (`tasks.py`), lengths relative to those on the
+way to the frame, so that units do not matter, a step is the bounded one of
+`differential_kinematics.py`:
 
-    e = (log(R_tᵀ R_F);  R_Fᵀ (p_F − p_t)),   so that ∇ ½|e|² = Jᵀ e with J the body Jacobian   (1)
+    Δ minimises |e + J Δ|² + μ² |Δ − z|²  with  lower ≤ q + Δ ≤ upper                           (1)
+    μ² = λ ½|e|² + μ₀²                      damped as much as there is left to do               (2)
+    q ← q ⊞ Δ                                                                                   (3)
 
-(the logarithm, not the sine of the angle: a half turn is the largest error, not none).  A step is
+The damping (2) needs no trial steps: far away it bounds Δ, near an answer it vanishes and steps are
+Newton's (Sugihara, IEEE Trans. Robotics 27, 2011, whose damping this is).  z pulls towards a
+preferred posture: it moves only what the tasks leave free.  Of several priorities each has its own
+μ and what those before it leave.
 
-    Δq = −Jᵀ(J Jᵀ + μ² 1)⁻¹ e                                                                   (2)
+A start that no longer improves is given up for the next one; after the last, steps go on from the
+best configuration of all, to come as near as can be.  The starts of every sample are those
+of the sequence u ← u + √p mod 1, p the primes, which fills the ranges of the joints evenly      (4)
 
-over the joints that no limit blocks, with μ raised until the error falls and lowered when it does.
-Lengths count relative to those on the way to the frame, so that units do not matter.  Where the
-steps end, the status says why.  This iterates on floats: it is not for traced scalars.
+All of it is straight-line code: a sample that is done stays where it is, so that the loop can be
+run by a kernel, for many samples at once.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Literal, NamedTuple
+import math
+from collections.abc import Sequence
+from functools import cache
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algebra.rotation import quaternion_from_matrix, quaternion_log
+from ..algebra.small import clip, less, sqrt, where
+from ..model.joint import Joint
 from ..model.mechanism import Mechanism
-from .configuration import difference, integrate, random_configuration
+from .configuration import difference, integrate, limits
 from .declare import algorithm
-from .kinematics import frame_pose, jacobian
+from .differential_kinematics import Level, bounded_step
+from .tasks import Rows, Task, task_rows
 
-__all__ = ["InverseKinematics", "Task", "inverse_kinematics"]
-
-Task = Literal["pose", "position", "orientation"]
-Status = Literal["reached", "unreachable", "singular", "unfinished"]
-# a slope below this, relative to |J| |e|, is level ground
-_FLAT = 1e-7
-# keeps J Jᵀ + μ² solvable where J has lost rank; far too small to slow a regular step
-_LEAST_DAMPING = 1e-6
-_ROWS = {"pose": slice(0, 6), "position": slice(3, 6), "orientation": slice(0, 3)}
+__all__ = ["Rules", "Search", "approach", "improve", "inverse_kinematics", "new_search", "spread"]
 
 
-class InverseKinematics(NamedTuple):
-    """The answer of inverse kinematics, and how good it is.
+class _Manner(NamedTuple):
+    """λ of (2); a start is given up after so many steps that do not make the merit so much less."""
 
-    status: "reached", the error is within the tolerance; "unreachable", every start ended in a
-    minimum of the error that is not zero: out of reach, or held off by limits; "singular", the best
-    start stopped where the Jacobian sees no way on although the error is not a minimum: start
-    elsewhere, or allow restarts; "unfinished", the iterations ran out.
-    error: (6,) in the frame's axes, rad and m, rows outside the task zero.
+    damping: float
+    patience: float
+    better: float
+
+
+# to get somewhere, and, after the last start, to get as near as can be from the best that was found
+_QUICK, _CAREFUL = _Manner(0.2, 4, 0.8), _Manner(1.0, 8, 1 - 1e-6)
+# what a priority counts beside the one before it, when configurations are compared
+_LESS = 1e-8
+# what a squared chord c² misses of the squared angle θ² ≤ c² + _CHORD c⁴, up to half a turn
+_CHORD = (np.pi**2 / 4 - 1) / 4
+# the longest pull towards a posture in a step, and the shortest that is worth another one
+_PULL, _AT_REST = 0.3, 1e-4
+# rad and m: a length in the place of infinity
+_FAR = 1e30
+
+
+class Rules(NamedTuple):
+    """When a search ends: the tolerance of every task in rad and m, starts, steps of each start.
+
+    damping: μ₀² of (2), what keeps K solvable where J has lost rank.
     """
 
+    tolerance: Any
+    most_starts: Any
+    most_steps: Any
+    damping: Any
+
+
+class Search(NamedTuple):
+    """Where a search is.
+
+    q: this step's configuration; best, error, merit: the best so far, its errors in rad (as chords)
+    and m, task after task, and how they compare; found: whether those are within the tolerance.
+    least, stalled, age: of this start, the least merit, steps since it was that, all its steps.
+    starts: how many, one more than allowed while the best of all is improved.
+    spread: u of (4), (nv,); done: 1 where the search has ended.
+    """
+
+    q: Any
+    best: Any
+    error: Any
+    merit: Any
+    found: Any
+    least: Any
+    stalled: Any
+    age: Any
+    spread: Any
+    starts: Any
+    iterations: Any
+    done: Any
+
+
+def new_search(mech: Mechanism, tasks: Sequence[Task], q0: Any, u: Any) -> Search:
+    """Before the first step; u: where the sequence of starts begins, (nv,)."""
+    q = limits(mech).kept(q0)
+    nothing = np.zeros(sum(task.rows for task in tasks))
+    return Search(q, q, nothing, _FAR, 0.0, _FAR, 0.0, 0.0, u, 1.0, 0.0, 0.0)
+
+
+class _Step(NamedTuple):
+    """Where a step leads, how long it is, and what was there before it."""
+
     q: np.ndarray
-    status: Status
+    length2: Any
     error: np.ndarray
-    iterations: int
-    restarts: int
-
-    @property
-    def reached(self) -> bool:
-        """Whether the target was reached."""
-        return self.status == "reached"
+    merit: Any
+    reached: Any
 
 
-class _Problem:
-    def __init__(
-        self, mech: Mechanism, frame: str, target: np.ndarray, rows: slice, tolerance: float
-    ) -> None:
-        self.mech, self.frame, self.target = mech, frame, target
-        self.rows, self.tolerance = rows, tolerance
+def improve(
+    mech: Mechanism,
+    tasks: Sequence[Task],
+    s: Search,
+    targets: Sequence[Any],
+    rules: Rules,
+    posture: Any = None,
+    moving: Sequence[float] | None = None,
+) -> Search:
+    """One step of a search; moving: which DoF may move, 1 or 0 each, all if not given."""
+    mask = np.ones(mech.nv) if moving is None else np.array(moving)
+    ending = less(rules.most_starts + 0.5, s.starts)
+    manner = _Manner(*(where(ending, a, b) for a, b in zip(_CAREFUL, _QUICK, strict=True)))
+    step = _step(mech, tasks, s.q, targets, rules, manner, posture, mask)
+    resting = 1.0 if posture is None else less(step.length2, _AT_REST**2)
+    return _decided(mech, s, step, resting, rules, manner, mask)
 
-    @cached_property
-    def units(self) -> np.ndarray:
-        """What counts as 1 in each row: a radian, and the lengths on the way to the frame."""
-        frame = self.mech.frame(self.frame)
-        way = [self.mech.bodies[j] for _, j in self.mech.climb(frame.body)]
-        lengths = [X.translation for b in way for X in (b.placement, b.offset)]
-        reach = sum(float(np.linalg.norm(p)) for p in (*lengths, frame.placement.translation))
-        return np.repeat([1.0, reach or 1.0], 3)[self.rows]
 
-    def error(self, q: np.ndarray) -> np.ndarray:
-        """e of (1), the rows of the task, in these units."""
-        X = frame_pose(self.mech, q, self.frame)
-        turn = quaternion_log(quaternion_from_matrix(self.target[:3, :3].T @ X[:3, :3]))
-        e = np.concatenate([turn, X[:3, :3].T @ (X[:3, 3] - self.target[:3, 3])])
-        return e[self.rows] / self.units
+def approach(
+    mech: Mechanism,
+    tasks: Sequence[Task],
+    q: np.ndarray,
+    targets: Sequence[Any],
+    rules: Rules,
+    posture: Any,
+    moving: Sequence[float],
+    last: Any,
+) -> tuple[np.ndarray, np.ndarray, Any]:
+    """A step towards targets that are near, none where they are reached or if it is the last.
 
-    def reached(self, e: np.ndarray) -> bool:
-        """Whether an error is within the tolerance, in rad and m."""
-        return bool(np.linalg.norm(e * self.units) <= self.tolerance)
+    The new q, the errors at the old one, and whether they are within the tolerance.
+    """
+    step = _step(mech, tasks, q, targets, rules, _QUICK, posture, np.array(moving))
+    stay = _either(last, step.reached if posture is None else 0.0)
+    return where(stay, q, step.q), step.error, step.reached
 
-    def jacobian(self, q: np.ndarray) -> np.ndarray:
-        """J of (1), the rows of the task, in these units."""
-        return jacobian(self.mech, q, self.frame, "body")[self.rows] / self.units[:, None]
 
-    def gradient(self, q: np.ndarray) -> np.ndarray:
-        """∇ ½|e|² of (1)."""
-        return self.jacobian(q).T @ self.error(q)
+def _step(
+    mech: Mechanism,
+    tasks: Sequence[Task],
+    q: np.ndarray,
+    targets: Sequence[Any],
+    rules: Rules,
+    manner: _Manner,
+    posture: Any,
+    mask: np.ndarray,
+) -> _Step:
+    bounds = limits(mech)
+    rows = [task_rows(mech, q, task, x) for task, x in zip(tasks, targets, strict=True)]
+    levels, merit = _levels(tasks, rows, manner.damping, rules.damping, mask)
+    pull = np.zeros(mech.nv) if posture is None else mask * _pull(mech, q, posture)
+    delta = bounded_step(levels, pull, *bounds.room(q), passes=1)  # (1)
+    near = [_near(task, r.e, rules.tolerance) for task, r in zip(tasks, rows, strict=True)]
+    error = np.concatenate([r.e for r in rows])
+    new = bounds.kept(integrate(mech, q, delta))  # (3)
+    return _Step(new, delta @ delta, error, merit, math.prod(near))
 
-    @cached_property
-    def limits(self) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper limits of q; a quaternion has none."""
-        low, high = np.full(self.mech.nq, -np.inf), np.full(self.mech.nq, np.inf)
-        for b in self.mech.bodies[1:]:
-            if b.joint.mimic is None and b.joint.nq == b.joint.nv:
-                share = self.mech.q_slice(b.joint_name)
-                low[share], high[share] = b.joint.lower, b.joint.upper
-        return low, high
 
-    def clipped(self, q: np.ndarray) -> np.ndarray:
-        """q within its limits."""
-        return np.clip(q, *self.limits)
+def _decided(
+    mech: Mechanism,
+    s: Search,
+    step: _Step,
+    resting: Any,
+    rules: Rules,
+    manner: _Manner,
+    mask: np.ndarray,
+) -> Search:
+    """Whether to take a step, to start elsewhere, or to end."""
+    reached, merit = step.reached, step.merit
+    found = _either(reached, s.found)
+    better = _either(reached, (1 - s.found) * less(merit, s.merit))
+    last, ending = less(rules.most_starts - 0.5, s.starts), less(rules.most_starts + 0.5, s.starts)
+    improved = less(merit, manner.better * s.least)
+    stalled = where(improved, 0.0, s.stalled + 1)
+    worn = less(rules.most_steps - 1.5, s.age)
+    tired = (1 - found) * _either(less(manner.patience - 0.5, stalled), worn)
+    again = tired * (1 - ending)
+    u = _next(s.spread)
+    new = Search(
+        q=where(again, where(last, s.best, spread(mech, u, s.q, mask)), step.q),
+        best=where(better, s.q, s.best),
+        error=where(better, step.error, s.error),
+        merit=where(better, merit, s.merit),
+        found=found,
+        least=where(again, _FAR, where(improved, merit, s.least)),
+        stalled=where(again, 0.0, stalled),
+        age=where(again, 0.0, s.age + 1),
+        spread=where(again, u, s.spread),
+        starts=s.starts + again,
+        iterations=s.iterations + 1,
+        done=where(found, _either(reached * resting, worn), tired * ending),
+    )
+    return Search(*(where(s.done, old, x) for old, x in zip(s, new, strict=True)))
 
-    def free(self, q: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """Which DoF can move downhill: not those that a limit stops."""
-        moved = self.clipped(integrate(self.mech, q, -1e-9 * np.sign(gradient)))
-        return (difference(self.mech, q, moved) != 0) | (gradient == 0)
+
+def _either(a: Any, b: Any) -> Any:
+    return where(a, 1.0, b)
+
+
+def _levels(
+    tasks: Sequence[Task], rows: Sequence[Rows], damping: Any, least: Any, mask: np.ndarray
+) -> tuple[list[Level], Any]:
+    """The rows of each priority, weighed and without units, and what configurations compare by."""
+    levels, total, count = [], 0.0, 1.0
+    pairs = sorted(zip(tasks, rows, strict=True), key=lambda pair: pair[0].priority)
+    for _, group in groupby(pairs, key=lambda pair: pair[0].priority):
+        scaled = [(math.sqrt(t.weight) / r.unit, r) for t, r in group]
+        e = np.concatenate([w * r.e for w, r in scaled])
+        J = np.concatenate([w[:, None] * r.J * mask for w, r in scaled])
+        half = 0.5 * (e @ e)
+        levels.append(Level(e, J, damping * half + least))  # (2)
+        total, count = total + count * half, count * _LESS
+    return levels, total
+
+
+def _near(task: Task, e: np.ndarray, tolerance: Any) -> Any:
+    """Whether a task's error is within the tolerance; never if the angle itself is not."""
+    chord, shift = e[: task.angular], e[task.angular :]
+    c = chord @ chord
+    return less(c + _CHORD * c * c + shift @ shift, tolerance * tolerance)
+
+
+def _pull(mech: Mechanism, q: np.ndarray, posture: np.ndarray) -> np.ndarray:
+    """z: towards a posture, not too far at once."""
+    z = difference(mech, q, posture)
+    return z * np.array([clip(_PULL / sqrt(z @ z + 1 / _FAR), 0.0, 1.0)])
+
+
+def _next(u: np.ndarray) -> np.ndarray:
+    """(4)."""
+    ahead = [x + a for x, a in zip(u, _irrational(len(u)), strict=True)]
+    return np.array([where(less(x, 1.0), x, x - 1) for x in ahead])
+
+
+@cache
+def _irrational(n: int) -> tuple[float, ...]:
+    """√p mod 1 of the first n primes."""
+    primes: list[int] = []
+    candidate = 2
+    while len(primes) < n:
+        if all(candidate % p for p in primes):
+            primes.append(candidate)
+        candidate += 1
+    return tuple(math.sqrt(p) % 1 for p in primes)
+
+
+def spread(mech: Mechanism, u: np.ndarray, q: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """The start that u, (nv,) in 0 … 1, stands for; DoF that may not move are where q has them."""
+    parts: list[np.ndarray] = [np.zeros(0)]
+    for b in mech.bodies[1:]:
+        if b.joint.mimic is None:
+            at, dof = mech.q_slice(b.joint_name), mech.v_slice(b.joint_name)
+            parts.append(_somewhere(b.joint, u[dof]) if mask[dof].all() else q[at])
+    return limits(mech).kept(np.concatenate(parts))
+
+
+def _somewhere(joint: Joint, u: np.ndarray) -> np.ndarray:
+    """Coordinates of a joint within its range."""
+    if joint.nq != joint.nv:
+        return joint.integrate(joint.neutral(), joint.reach * (2 * u - 1))
+    low, high = joint.range()
+    return low + (high - low) * u
 
 
 @algorithm()
 def inverse_kinematics(
     mech: Mechanism,
     q0: np.ndarray,
-    frame: str,
-    target: np.ndarray,
-    task: Task = "pose",
+    tasks: Sequence[Task],
+    targets: Sequence[np.ndarray],
     tolerance: float = 1e-9,
-    max_iterations: int = 200,
-    restarts: int = 20,
-    rng: np.random.Generator | None = None,
-) -> InverseKinematics:
-    """The configuration near q0, within the joint limits, with the frame at the target (4, 4).
-
-    Restarts from random configurations while the target is not reached, and keeps the best.
-    """
-    problem = _Problem(mech, frame, target, _ROWS[task], tolerance)
-    rng = np.random.default_rng(0) if rng is None else rng
-    best = _descend(problem, problem.clipped(q0), max_iterations)
-    iterations, used = best.iterations, 0
-    while used < restarts and not best.reached:
-        used += 1
-        trial = _descend(problem, random_configuration(mech, rng), max_iterations)
-        iterations += trial.iterations
-        best = min(best, trial, key=lambda end: end.size)
-    error = np.zeros(6)
-    error[problem.rows] = problem.error(best.q) * problem.units
-    return InverseKinematics(best.q, _status(problem, best), error, iterations, used)
-
-
-class _End(NamedTuple):
-    q: np.ndarray
-    size: float
-    iterations: int
-    settled: bool
-    reached: bool = False
-
-
-def _descend(problem: _Problem, q: np.ndarray, max_iterations: int) -> _End:
-    """Damped steps (2) from q until the error vanishes, or no way leads down."""
-    mu, e = 1e-3, problem.error(q)
-    for iteration in range(max_iterations):
-        size = float(np.linalg.norm(e))
-        J = problem.jacobian(q)
-        gradient = J.T @ e
-        free = problem.free(q, gradient)
-        J = J[:, free]
-        slope = np.linalg.norm(gradient[free])
-        done = problem.reached(e)
-        if done or slope <= _FLAT * np.linalg.norm(J) * size:
-            return _End(q, size, iteration, True, done)
-        while mu < 1e8:
-            dq = np.zeros(problem.mech.nv)
-            dq[free] = -J.T @ np.linalg.solve(J @ J.T + mu**2 * np.eye(len(e)), e)
-            trial = problem.clipped(integrate(problem.mech, q, dq))
-            e_trial = problem.error(trial)
-            if np.linalg.norm(e_trial) < size:
-                q, e, mu = trial, e_trial, max(mu / 5, _LEAST_DAMPING)
-                break
-            mu *= 4
-        else:
-            return _End(q, size, iteration, True)
-    return _End(q, float(np.linalg.norm(e)), max_iterations, False, problem.reached(e))
-
-
-def _status(problem: _Problem, end: _End) -> Status:
-    if end.reached:
-        return "reached"
-    if not end.settled:
-        return "unfinished"
-    free = problem.free(end.q, problem.gradient(end.q))
-    curvature = _hessian(problem, end.q)[np.ix_(free, free)]
-    bends = np.linalg.eigvalsh(curvature) if free.any() else np.zeros(1)
-    return "singular" if bends[0] < -1e-4 * np.abs(bends).max() else "unreachable"
-
-
-def _hessian(problem: _Problem, q: np.ndarray) -> np.ndarray:
-    """The second derivatives of ½|e|², by central differences of its gradient."""
-    columns, h = [], 1e-5
-    for direction in np.eye(problem.mech.nv):
-        ahead = problem.gradient(integrate(problem.mech, q, h * direction))
-        behind = problem.gradient(integrate(problem.mech, q, -h * direction))
-        columns.append((ahead - behind) / (2 * h))
-    B = np.array(columns)
-    return 0.5 * (B + B.T)
+    starts: int = 1,
+    iterations: int = 100,
+    posture: np.ndarray | None = None,
+) -> Search:
+    """The search from q0 to its end, on plain numbers; `Robot.inverse_kinematics` compiles it."""
+    rules = Rules(tolerance, starts, iterations, np.finfo(float).eps ** 0.75)
+    s = new_search(mech, tasks, q0, np.full(mech.nv, 0.5))
+    while not s.done:
+        s = improve(mech, tasks, s, targets, rules, posture)
+    return s

@@ -27,6 +27,9 @@ class Scan:
     step: its arguments are states, inputs, parameters and, if there are stages, a row of them; its
     results are the new states, then others.  states, inputs: how many of each.
     recorded: the numbers of the results that are written down as the loop goes.
+    until: the number of an entry of the states, counted through all of them; a step must leave a
+    sample as it is where that is not 0, and the loop may end where no other is left.  It records
+    nothing.
     """
 
     step: Program
@@ -34,6 +37,7 @@ class Scan:
     inputs_per_step: int = 0
     stages: tuple[tuple[float, ...], ...] = ((),)
     recorded: tuple[int, ...] = ()
+    until: int | None = None
 
     @property
     def name(self) -> str:
@@ -70,4 +74,5 @@ class Scan:
         """The same for loops that compute the same in the same way, and for no others."""
         stages = [[x.hex() for x in row] for row in self.stages]
         parts = (self.step.digest, self.states, self.inputs_per_step, stages, self.recorded)
+        parts = parts if self.until is None else (*parts, self.until)
         return hashlib.sha256(repr(parts).encode()).hexdigest()

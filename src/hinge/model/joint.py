@@ -166,11 +166,20 @@ class Joint(ABC):
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
         """Uniform within the limits; ±π for an angle and ±1 m for a length that has none."""
-        reach = np.where(np.abs(self.H(self.neutral())[:, :3]).any(axis=1), np.pi, 1.0)
+        return rng.uniform(*self.range(), size=(*shape, self.nq))
+
+    def range(self) -> tuple[np.ndarray, np.ndarray]:
+        """The ends of what `random` draws from, where q is a vector."""
+        reach = self.reach
         lower, upper = np.array(self.lower), np.array(self.upper)
         low = np.where(np.isfinite(lower), lower, np.minimum(-reach, upper - reach))
         high = np.where(np.isfinite(upper), upper, np.maximum(reach, low + reach))
-        return rng.uniform(low, high, size=(*shape, self.nq))
+        return low, high
+
+    @property
+    def reach(self) -> np.ndarray:
+        """How far a DoF that nothing bounds is taken to go: π for an angle, 1 m for a length."""
+        return np.where(np.abs(self.H(self.neutral())[:, :3]).any(axis=1), np.pi, 1.0)
 
     def normalize(self, q: np.ndarray) -> np.ndarray:
         """The same place with a quaternion, if q has one, of unit length."""

@@ -1,13 +1,15 @@
-"""The trajectory that a simulation leaves: what it saw at each time, to be plotted, drawn, viewed."""
+"""The trajectory that a simulation leaves: to be read, plotted, drawn and viewed."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
 from ..robot import Robot

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Unpack
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..runtime.arguments import single
-from ..runtime.check import check_choice, check_number, check_pose, check_whole
+from ..algorithms.inverse_kinematics import Rules
+from ..runtime.check import check_number, check_whole
 from .front import Front
+from .goals import asked
 from .method import Numbers, compiled
 
 if TYPE_CHECKING:
-    from ..algorithms.inverse_kinematics import InverseKinematics, Task
+    from ..algebra.spatial import Transform
     from ..algorithms.kinematics import Reference
+    from ..algorithms.tasks import Kind, Task
+    from .inverse_kinematics import InverseKinematics
 
 __all__ = ["Kinematics"]
 
@@ -90,34 +94,100 @@ class Kinematics(Front):
 
     def inverse_kinematics(
         self,
-        frame: str,
-        target: ArrayLike,
+        frame: str | Task | Sequence[str | Task],
+        target: ArrayLike | Transform | Sequence[ArrayLike | Transform],
         q0: ArrayLike | None = None,
-        task: Task = "pose",
-        tolerance: float = 1e-9,
-        max_iterations: int = 200,
-        restarts: int = 20,
-        rng: np.random.Generator | int | None = 0,
+        task: Kind | None = None,
+        tolerance: float | None = None,
+        starts: int = 100,
+        iterations: int = 100,
+        posture: ArrayLike | None = None,
+        hold: Sequence[str] = (),
+        seed: int = 0,
         **numbers: Unpack[Numbers],
     ) -> InverseKinematics:
-        """A configuration within the limits that brings a frame to the target pose (4, 4).
+        """Configurations within the limits that bring frames to targets: (…, nq).
 
-        task: "pose", "position" or "orientation".  The result says how it ended in `.status`:
-        "reached", "unreachable", "singular" or "unfinished".
+        frame, target: a frame and its pose (…, 4, 4) or point (…, 3); with task="orientation",
+        "direction" or "position" a rotation (…, 3, 3), a vector (…, 3) that the frame's z axis is
+        to point along, or a pose of which only the place counts.  Or lists of frames, or of
+        `hinge.Task`, and of as many targets.
+        q0: where to start, (…, nq); if nothing is found from there, or without it, from `starts`
+        places at most, the same for the same seed, `iterations` steps from each at most.
+        tolerance: of each task, in rad and m; 1e-9, in single precision 1e-4.
+        posture: q that is preferred where the tasks leave a choice; hold: joints that stay.
+        The result says how it ended in `.status`: "reached", "not found" or "unreachable".
         """
+        from .inverse_kinematics import searched
+
         where = f"inverse_kinematics of {self.name!r}"
         self._refuse(where, numbers)
-        start = self._argument("q0", self.neutral() if q0 is None else q0)
-        return self.alg.inverse_kinematics(
-            **single(where, [start]),
-            frame=frame,
-            target=check_pose(where, "target", target),
-            task=check_choice(where, "task", task, ("pose", "position", "orientation")),
-            tolerance=check_number(where, "tolerance", tolerance, above=0),
-            max_iterations=check_whole(where, "max_iterations", max_iterations),
-            restarts=check_whole(where, "restarts", restarts, above=-1),
-            rng=np.random.default_rng(rng),
+        ask = asked(self, where, frame, target, task, q0, posture, hold)
+        rules = self._rules(where, tolerance, starts, iterations)
+        return searched(self, ask, rules, check_whole(where, "seed", seed, above=-1))
+
+    def follow(
+        self,
+        frame: str | Task | Sequence[str | Task],
+        target: ArrayLike | Sequence[ArrayLike],
+        q0: ArrayLike | None = None,
+        task: Kind | None = None,
+        tolerance: float | None = None,
+        iterations: int = 8,
+        posture: ArrayLike | None = None,
+        hold: Sequence[str] = (),
+        **numbers: Unpack[Numbers],
+    ) -> InverseKinematics:
+        """Configurations along paths, each near the last: (steps, …, nq), in one kernel.
+
+        As `inverse_kinematics`, with targets (steps, …, 4, 4) or (steps, …, 3).  From q0, or from
+        an answer for the first target, every target is approached from the answer before it, in
+        `iterations` steps at most: where one cannot be followed, the status of that step says so.
+        """
+        from .inverse_kinematics import followed, searched
+
+        where = f"follow of {self.name!r}"
+        self._refuse(where, numbers)
+        ask = asked(self, where, frame, target, task, q0, posture, hold, timed=True)
+        rules = self._rules(where, tolerance, 100, iterations)
+        if ask.q0 is None:
+            n = len(ask.tasks)
+            first = ask._replace(arrays=[x[0] for x in ask.arrays[:n]] + ask.arrays[n:])
+            start = searched(self, first, rules._replace(most_steps=100), 0)
+            return followed(self, ask, rules, start.q.reshape(-1, self.nq))
+        return followed(self, ask, rules, ask.q0)
+
+    def _rules(self, where: str, tolerance: Any, starts: Any, iterations: Any) -> Rules:
+        """When searches end."""
+        single = self.dtype == np.float32
+        if tolerance is None:
+            tolerance = 1e-4 if single else 1e-9
+        return Rules(
+            check_number(where, "tolerance", tolerance, above=0),
+            check_whole(where, "starts", starts),
+            check_whole(where, "iterations", iterations),
+            float(np.finfo(self.dtype).eps) ** 0.75,
         )
+
+    @compiled()
+    def differential_inverse_kinematics(
+        self,
+        q: ArrayLike,
+        velocity: ArrayLike,
+        frame: str,
+        qd: ArrayLike | None = None,
+        dt: float = 0.01,
+        reference: Reference = "aligned",
+        damping: float = 1e-4,
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
+    ) -> np.ndarray:
+        """Joint rates with which a frame moves with (ω; v), within the limits: (…, nv).
+
+        velocity: (…, 6), in the reference; qd: rates wanted besides, where they do not disturb it.
+        No rate exceeds its limit, and no joint passes a limit of position in a time dt.
+        """
+        ...
 
     # energy and momentum
 
@@ -126,6 +196,13 @@ class Kinematics(Front):
         self, q: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
     ) -> np.ndarray:
         """The centre of mass in the world: (…, 3)."""
+        ...
+
+    @compiled()
+    def center_of_mass_jacobian(
+        self, q: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
+        """J with J q̇ = ċ, the velocity of the centre of mass in world axes: (…, 3, nv)."""
         ...
 
     @compiled()

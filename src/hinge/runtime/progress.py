@@ -17,7 +17,7 @@ _HALF_A_SECOND = 5000
 def progress(items: Iterable[T], label: str) -> Iterator[T]:
     """Yield the items; once this has taken a second on a terminal, show how far it is."""
     total = len(items) if isinstance(items, Sized) else None
-    if not sys.stderr.isatty():
+    if total == 1 or not sys.stderr.isatty():
         yield from items
         return
     from rich.console import Console

@@ -65,6 +65,8 @@ def array_shape(
         return (mech.n_bodies, 6)
     if name == "points":
         return (mech.n_bodies, 3)
+    if name == "velocity":
+        return (6,)
     if name in PARAMETERS:
         return parameter_shape(mech, name)
     return (mech.nv,) if name in PER_DOF else ()
@@ -72,7 +74,8 @@ def array_shape(
 
 def is_array(name: str) -> bool:
     """Whether an argument of that name is an array; `active` may be one, but need not."""
-    if name in ("q", "q0", "q1", "s", "f_ext", "points", "anchors", "out") or name in PARAMETERS:
+    named = ("q", "q0", "q1", "s", "f_ext", "points", "anchors", "velocity", "out")
+    if name in named or name in PARAMETERS:
         return True
     return name in PER_CONSTRAINT | PER_ROW or (name in PER_DOF and name != "active")
 
@@ -89,6 +92,8 @@ def meaning(mech: Mechanism, name: str) -> str:
         return f"a point of each of {mech.n_bodies} bodies"
     if name == "anchors":
         return "a pose for each contact among the constraints"
+    if name == "velocity":
+        return "the velocity (ω; v) of a frame"
     if name in PARAMETERS:
         return f"the {name} of the mechanism"
     held = PER_CONSTRAINT | PER_ROW

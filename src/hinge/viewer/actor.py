@@ -41,12 +41,8 @@ class Actor(Protocol):
         """X_WF of a frame: (…, 4, 4)."""
         ...
 
-    def jacobian(self, q: Any, frame: str) -> np.ndarray:
-        """(ω; v) of a frame, world axes, from q̇: (…, 6, nv)."""
-        ...
-
-    def integrate(self, q: Any, dv: Any) -> np.ndarray:
-        """q ⊞ dv: (…, nq)."""
+    def inverse_kinematics(self, frame: Any, target: Any, q0: Any, **settings: Any) -> Any:
+        """An answer with the q that brings frames nearest to targets."""
         ...
 
     def center_of_mass(self, q: Any) -> np.ndarray:

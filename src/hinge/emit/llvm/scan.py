@@ -154,6 +154,8 @@ class _Loop:
         start = [self.first, i64(0), *self.blocks]
         with code.count(0, self.count, carried=start) as loop:
             left, row, now, other = loop.carried
+            if scan.until is not None:
+                code.leave(loop, self.finished(loop.i, code.at(now, scan.until, self.f.type)))
             for i in range(scan.states, scan.states + scan.inputs_per_step):
                 given = self.moved(i, loop.i)
                 self.fetched(i, given, self.inputs[i - scan.states])
@@ -166,6 +168,15 @@ class _Loop:
             row = code.op("add", row, code.cast("zext", due, "i64"))
             loop.next = [left, row, now, other]
         return self.own or loop.carried[2]
+
+    def finished(self, steps: Value, mark: Value) -> Value:
+        """Whether some step was taken, and the mark at that address is not 0 in any lane."""
+        code, f = self.code, self.f
+        truth = code.compare("fcmp une", code.load(f.type, mark), f.value(0.0))
+        if f.lanes > 1:
+            whole = code.cast("bitcast", truth, f"i{f.lanes}")
+            truth = code.compare("icmp eq", whole, -1)
+        return code.op("and", code.compare("icmp sgt", steps, 0), truth)
 
     def stages(self, now: Value, other: Value) -> tuple[Value, Value]:
         """All stages of a step: where the new states are, and where those of the last stage are."""
