@@ -31,6 +31,8 @@ from .measure import (
 )
 from .others import Casadi
 from .peers import cores
+from .regressors import ROBOTS as REGRESSED
+from .regressors import regressors
 from .report import show, write
 from .results import Results, environment
 from .robots import CASES, FEET, HELD, Case, make
@@ -48,6 +50,7 @@ SECTIONS = (
     "hybrid",
     "linearized",
     "contact",
+    "identify",
     "compile",
     "import",
 )
@@ -158,6 +161,11 @@ def _run(plan: Plan, results: Results) -> Iterator[str]:
         for row in grounds(plan.settings):
             results.rows.append(row)
             yield f"{row.quantity} of {row.case.label}"
+    if "identify" in plan.sections:
+        for name in (n for n in plan.robots if n in REGRESSED):
+            for row in regressors(make(name), plan.settings):
+                results.rows.append(row)
+                yield f"{row.quantity} of {name}"
     if "threads" in plan.sections and cores() > 1:
         yield from _scaling(plan, results)
 
