@@ -52,6 +52,21 @@ def test_with_noise_the_uncertainty_is_true():
     assert str(found).count("\n") > found.base.rank and "% of the torque left over" in str(found)
 
 
+def test_numbers_of_joints_that_are_not_sought_are_known():
+    """Armature, damping and friction of the file are taken off."""
+    s = measured(noise=0.0)
+    bodies = zip(wrong().mechanism.bodies, arm().mechanism.bodies, strict=True)
+    mixed = tuple(replace(a, joint=b.joint) for a, b in bodies)
+    robot = hinge.Robot(replace(wrong().mechanism, bodies=mixed))
+    found = hinge.identify(robot, *s.given, spread=1e3)
+    assert off(found.robot, measured(noise=0.0, seed=1)) < 1e-5
+    some = hinge.identify(robot, *s.given, joint_terms="friction", spread=1e3)
+    assert off(some.robot, measured(noise=0.0, seed=1)) < 1e-5
+    online = hinge.RecursiveIdentification(robot, "damping", noise=1e-3, spread=1e3)
+    online.update(s.q, s.qd, s.qdd, s.tau)
+    assert off(online.robot, s) < 1e-4
+
+
 def test_outliers_count_little():
     s, rng = measured(), np.random.default_rng(3)
     tau = s.noisy.copy()

@@ -12,18 +12,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..algebra.spatial import Inertia
-from ..algorithms.regressors import LinearParameters, joint_terms_of
+from ..algorithms.regressors import JOINT_TERMS, LinearParameters, joint_terms_of
 from ..errors import ArgumentError, warn_of_model
 from ..model.mechanism import Mechanism, did_you_mean
 from ..model.parameters import inertia_of
 from ..robot import Robot, check_robot
 from ..runtime.check import check_number
+from ..runtime.progress import progress
 from .base import BaseParameters, base_parameters
 from .bodies import Bodies
 from .information import Information
@@ -42,8 +43,8 @@ _SIGMA = 1.4826
 _ROUNDS = 6
 # rows of the regressor at a time, in numbers
 _CHUNK = 1 << 22
-# base parameters that are no better known than this part of themselves are not seen
-_UNKNOWN = 1.0
+# base parameters that are no better known than this part of what such bodies have are not seen
+_UNKNOWN = 0.3
 # what data show less than this, beside the strongest, they do not show
 _SHOWN = 1e-8
 # how firmly single numbers of bodies are held, relative to all that data say of them
@@ -56,8 +57,9 @@ class Identification:
 
     robot: with the identified numbers; parameters: π, its names and values; base: the combinations
     that motion can show, with base_values and their covariance; noise: of the torques, one σ per
-    DoF; residuals: τ − Y π of the samples that were used, at times t if known; motion: those
-    samples; remarks: what could not be seen, and what else should be known, in words.
+    DoF; residuals: τ − Y π of the samples that were used; motion: those samples, their torques less
+    those of known numbers of joints; remarks: what could not be seen, and what else should be
+    known, in words.
     """
 
     robot: Robot
@@ -114,6 +116,8 @@ class Task:
         self.base = base_parameters(robot, self.terms)
         self.bodies = Bodies(self.file[: 10 * len(robot.body_names)].reshape(-1, 10))
         self.free, self.pinned = self._known((known,) if isinstance(known, str) else tuple(known))
+        self.others = tuple(term for term in JOINT_TERMS if term not in self.terms)
+        self.held = robot.linear_parameters(self.others).values[self.bodies.start.size :]
 
     def _known(self, names: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
         """Which numbers are free, and which of those are held each by itself."""
@@ -131,6 +135,14 @@ class Task:
                 hint = did_you_mean(name, [*dict.fromkeys(owners), *self.names])
                 raise ArgumentError(f"{self.where}: nothing is called {name!r}; {hint}")
         return free, pinned
+
+    def unexplained(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, tau: Any) -> np.ndarray:
+        """Torques less those of numbers of joints that the robot has and that are not sought."""
+        if not self.held.any():
+            return np.asarray(tau, dtype=float)
+        terms = {"joint_terms": self.others}
+        Y = self.robot._ask("torque_regressor_joints", terms, q=q, qd=qd, qdd=qdd)
+        return tau - Y @ self.held
 
     def solution(
         self, known: Information, guess: np.ndarray | None = None
@@ -174,6 +186,15 @@ class Task:
         out[lost, lost] = np.inf
         return out
 
+    def _base_sizes(self, values: np.ndarray) -> np.ndarray:
+        """What such bodies have of each combination; infinite for those of joints alone."""
+        bodies = values[: self.bodies.start.size].reshape(-1, 10)
+        second = 0.5 * bodies[:, [4, 6, 9]].sum(axis=1, keepdims=True)
+        first = np.sqrt(bodies[:, :1] * second)
+        own = np.hstack([bodies[:, :1], first.repeat(3, axis=1), second.repeat(6, axis=1)]).ravel()
+        sizes = np.sqrt(self.base.matrix[:, : own.size] ** 2 @ own**2)
+        return np.where(sizes > 0, sizes, np.inf)
+
     def robot_of(self, values: np.ndarray) -> Robot:
         """The robot with these numbers."""
         mech, robot = _with_values(self.robot.mechanism, self.terms, values), self.robot
@@ -181,14 +202,13 @@ class Task:
 
     def remarks(self, values: np.ndarray, std: np.ndarray) -> tuple[str, ...]:
         """What could not be seen, and what else should be known."""
-        base, given = self.base.matrix @ values, self.base.matrix @ self.file
         said = []
-        doubtful = ~(std < _UNKNOWN * np.maximum(np.abs(base), np.abs(given)))
+        doubtful = ~(std < _UNKNOWN * self._base_sizes(values))
         if doubtful.any():
             words = [s for s, d in zip(self.base.sentences, doubtful, strict=True) if d]
-            said.append(f"not seen in this motion, and as in the file: {'; '.join(words)}")
+            said.append(f"not seen in this motion, and near the file: {'; '.join(words)}")
         if self.base.unseen:
-            said.append(f"seen in no motion, and as in the file: {', '.join(self.base.unseen)}")
+            said.append(f"seen in no motion, and near the file: {', '.join(self.base.unseen)}")
         n = self.bodies.start.size
         odd = np.abs(self.bodies.start.ravel() - self.file[:n]).reshape(-1, 10).max(axis=1)
         moved = odd > 1e-6 * (1e-6 + np.abs(self.file[:n]).reshape(-1, 10).max(axis=1))
@@ -220,7 +240,8 @@ def identify(
 
     q: (n, nq), measured; tau: (n, nv), of the motors; qd, qdd: (n, nv), or None: from q at times t,
     (n,), low-passed at `cutoff` Hz (default: well above what moves), as is tau.
-    joint_terms: of "armature", "damping", "friction", "stiffness", to be found too.
+    joint_terms: of "armature", "damping", "friction", "stiffness", to be found too; the others are
+    as in the robot.
     known: names of bodies, joints or parameters that are as in the robot, and stay so.
     f_ext: (n, n_bodies, 6), forces on the bodies that were measured too; only without filtering.
     robust: samples far off count less (Huber), and each joint by its own noise.
@@ -234,6 +255,8 @@ def identify(
     motion = as_motion(robot, q, qd, tau, qdd, t, cutoff, check_units)
     if f_ext is not None:
         motion = _without_loads(task, motion, f_ext)
+    rest = task.unexplained(motion.q, motion.qd, motion.qdd, motion.tau)
+    motion = replace(motion, tau=rest)
     _check_motion(task, motion)
     values, noise, residuals, information = _fitted(task, motion, robust)
     if not (misfit := _misfit(motion.tau, residuals)) <= max_misfit:
@@ -288,7 +311,7 @@ def _fitted(
     noise = np.maximum(np.std(motion.tau, axis=0), 1e-12 * np.abs(motion.tau).max())
     weights, theta = np.ones(motion.tau.shape), None
     values, residuals = task.file, motion.tau
-    for _ in range(_ROUNDS):
+    for _ in progress(range(_ROUNDS), task.where):
         information = gathered(task, motion, weights / noise)
         values, theta = task.solution(information, theta)
         residuals = _residuals(task, motion, values)

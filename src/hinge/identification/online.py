@@ -66,7 +66,7 @@ class RecursiveIdentification:
                 f"{where}: {' and '.join(bad)} has numbers that are not finite; leave such samples "
                 f"out"
             )
-        torque = np.asarray(x["tau"], float).reshape(-1, task.robot.nv)
+        torque = task.unexplained(x["q"], x["qd"], x["qdd"], x["tau"]).reshape(-1, task.robot.nv)
         Y = task.robot.torque_regressor(x["q"], x["qd"], x["qdd"], task.terms)
         n = len(torque)
         ages = np.sqrt(self._forgetting ** np.arange(n - 1, -1, -1))
