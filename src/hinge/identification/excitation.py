@@ -32,6 +32,7 @@ from ..runtime.check import check_number, check_whole
 from ..runtime.progress import progress
 from .base import base_parameters
 from .information import triangle
+from .signals import joint_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -120,10 +121,7 @@ def _limits(
     """Where the middle is, and how far from it, how fast and how quickly each joint may go."""
     if robot.nq != robot.nv:
         raise ArgumentError(f"{where}: it has joints with quaternions; weld them (hinge.edit.weld)")
-    lower, upper, rate = (
-        np.concatenate([np.zeros(0), *(np.array(getattr(b.joint, name)) for b in _leaders(robot))])
-        for name in ("lower", "upper", "velocity_limit")
-    )
+    lower, upper, rate = robot.lower, robot.upper, robot.velocity_limit
     # with one limit or none, the room of a joint without limits
     low = np.where(np.isfinite(lower), lower, np.minimum(upper, _ROOM) - 2 * _ROOM)
     high = np.where(np.isfinite(upper), upper, low + 2 * _ROOM)
@@ -141,10 +139,6 @@ def _limits(
             f"{where}: velocity and acceleration have to be above 0 for every joint"
         )
     return at, _MARGIN * np.array([room, fast, quick])
-
-
-def _leaders(robot: Robot) -> list[Any]:
-    return [b for b in robot.mechanism.bodies[1:] if b.joint.mimic is None]
 
 
 def _per_joint(where: str, name: str, value: Any, nv: int) -> np.ndarray:
@@ -255,14 +249,14 @@ class _Search:
     def _check_effort(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> None:
         """Warn of torques, of the robot as it is, that its motors do not give."""
         tau = np.abs(self.robot.inverse_dynamics(q, qd, qdd)).max(axis=0)
-        for body in _leaders(self.robot):
-            most = np.array(body.joint.effort_limit)
-            needed = tau[self.robot.v_slice(body.joint_name)]
-            if (needed > most).any():
-                warn_of_model(
-                    f"{self.where}: joint {body.joint_name!r} needs {needed.max():.3g} of "
-                    f"{most.min():.3g} N m (N); choose a longer duration, or a smaller velocity"
-                )
+        over = tau - self.robot.effort_limit
+        if (over > 0).any():
+            i = int(np.argmax(over))
+            warn_of_model(
+                f"{self.where}: joint {joint_of(self.robot, i)!r} needs {tau[i]:.3g} of "
+                f"{self.robot.effort_limit[i]:.3g} N m (N); choose a longer duration, or a smaller "
+                f"velocity"
+            )
 
 
 def _improved(

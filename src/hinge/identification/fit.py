@@ -28,7 +28,7 @@ from ..runtime.progress import progress
 from .base import BaseParameters, base_parameters
 from .bodies import Bodies
 from .information import Information
-from .signals import Motion, as_motion
+from .signals import Motion, as_motion, joint_of
 from .solve import Problem, solve
 
 if TYPE_CHECKING:
@@ -371,8 +371,7 @@ def _shares(tau: np.ndarray, residuals: np.ndarray) -> np.ndarray:
 
 
 def _worst(robot: Robot, tau: np.ndarray, residuals: np.ndarray) -> str:
-    worst = int(np.argmax(_shares(tau, residuals)))
-    return next(n for n in robot.joint_names if worst in range(robot.nv)[robot.v_slice(n)])
+    return joint_of(robot, int(np.argmax(_shares(tau, residuals))))
 
 
 def _with_values(mech: Mechanism, terms: tuple[str, ...], values: np.ndarray) -> Mechanism:

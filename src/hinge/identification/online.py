@@ -59,7 +59,7 @@ class RecursiveIdentification:
         """One sample, or several of any leading shape, oldest first: q (…, nq), others (…, nv)."""
         task, given = self._task, {"q": q, "qd": qd, "qdd": qdd, "tau": tau}
         where = f"update of {task.robot.name!r}"
-        x = broadcast(where, task.robot._arguments(given))
+        x = broadcast(where, [task.robot._argument(n, value) for n, value in given.items()])
         bad = [n for n in x if not np.isfinite(np.asarray(x[n], float)).all()]
         if bad:
             raise ArgumentError(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from .signals import joint_of
+
 if TYPE_CHECKING:
     from .excitation import ExcitingTrajectory
     from .fit import Identification
@@ -24,13 +26,12 @@ def plot_identification(found: Identification, path: str | Path | None = None) -
     t = np.arange(len(motion.tau)) if motion.t is None else motion.t
     figure = Figure(figsize=(9, 1.4 * shown + 1), layout="constrained")
     rows = figure.subplots(shown, 1, sharex=True, squeeze=False)[:, 0]
-    labels = [n for n in robot.joint_names for _ in range(robot.nv)[robot.v_slice(n)]]
     for i, axes in enumerate(rows):
         tau, rest = motion.tau[:, i], found.residuals[:, i]
         axes.plot(t, tau, color="0.6", lw=1.5, label="measured")
         axes.plot(t, tau - rest, color="C0", lw=0.8, label="explained")
         axes.plot(t, rest, color="C3", lw=0.6, label="left over")
-        axes.set_ylabel(labels[i], fontsize="x-small")
+        axes.set_ylabel(joint_of(robot, i), fontsize="x-small")
         axes.grid(alpha=0.3)
     rows[0].set_title(f"{robot.name}: {100 * found.misfit:.2g} % of the torque left over")
     rows[0].legend(loc="upper right", fontsize="x-small", ncols=3)

@@ -21,7 +21,7 @@ from ..errors import ArgumentError
 from ..robot import Robot
 from ..runtime.check import check_number
 
-__all__ = ["Motion", "as_motion", "differentiated", "low_passed"]
+__all__ = ["Motion", "as_motion", "differentiated", "joint_of", "low_passed"]
 
 # steps of time that differ by more than this, relatively, are not the same
 _JITTER = 0.01
@@ -206,6 +206,11 @@ def _completed(
     inner = slice(edge, len(shown) - edge)
     q, qd, qdd, tau, t = (a[inner] for a in (q, qd, qdd, tau, x["t"]))
     return Motion(q, qd, qdd, tau, t, low)
+
+
+def joint_of(robot: Robot, dof: int) -> str:
+    """The name of the joint that a degree of freedom belongs to."""
+    return next(n for n in robot.joint_names if dof in range(robot.nv)[robot.v_slice(n)])
 
 
 def low_passed(x: np.ndarray, dt: float, cutoff: float) -> np.ndarray:
