@@ -32,6 +32,8 @@ from .measure import (
 from .others import Casadi
 from .peers import cores
 from .reach import FRAMES, reach
+from .regressors import ROBOTS as REGRESSED
+from .regressors import regressors
 from .report import show, write
 from .results import Results, environment
 from .robots import CASES, FEET, HELD, Case, make
@@ -50,6 +52,7 @@ SECTIONS = (
     "linearized",
     "contact",
     "reach",
+    "identify",
     "compile",
     "import",
 )
@@ -165,6 +168,11 @@ def _run(plan: Plan, results: Results) -> Iterator[str]:
             for found in reach(make(name), plan.quick):
                 results.reached.append(found)
                 yield f"inverse kinematics of {name} by {found.who}"
+    if "identify" in plan.sections:
+        for name in (n for n in plan.robots if n in REGRESSED):
+            for row in regressors(make(name), plan.settings):
+                results.rows.append(row)
+                yield f"{row.quantity} of {name}"
     if "threads" in plan.sections and cores() > 1:
         yield from _scaling(plan, results)
 

@@ -86,6 +86,7 @@ _RATIOS = (
     ("∂q̈, the same, B = 4096", "many derivatives", "forward_dynamics_derivatives", 35.0, 9.0),
     ("one call of ∂τ", "one derivative", "inverse_dynamics_derivatives", 4.0, 1.2),
     ("one call of ∂q̈", "one derivative", "forward_dynamics_derivatives", 4.0, 1.2),
+    ("Y against computeJointTorqueRegressor", "regressor", "torque_regressor", 30.0, 30.0),
     ("one call of inverse dynamics against pin.rnea", "single", "inverse_dynamics", 5.0, 4.5),
 )
 

@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 
 import hinge
 from fresh_process import run_python
+from hinge.algorithms.configuration import limits
 from hinge.cli import main
 from hinge.command.motions import pushed, through_its_ranges
 from hinge.model.joint import Mimic

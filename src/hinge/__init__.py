@@ -50,6 +50,7 @@ __all__ = [
     "HeightField",
     "Helical",
     "HingeError",
+    "Identification",
     "ImmutableError",
     "Impact",
     "Inertia",
@@ -65,6 +66,7 @@ __all__ = [
     "OpenLoopWarning",
     "Planar",
     "Prismatic",
+    "RecursiveIdentification",
     "Revolute",
     "Robot",
     "Rollout",
@@ -84,8 +86,10 @@ __all__ = [
     "compile",
     "control",
     "edit",
+    "exciting_trajectory",
     "grad",
     "hessian",
+    "identify",
     "jacobian",
     "jvp",
     "less",
@@ -113,10 +117,12 @@ _LATER = {
     "Contact": "algorithms.constrained.description",
     "Ground": "motion.ground",
     "HeightField": "motion.terrain",
+    "Identification": "identification.fit",
     "Impact": "algorithms.constrained.impulse",
     "InverseKinematics": "robot.inverse_kinematics",
     "LoopConstraint": "algorithms.constrained.description",
     "MechanismBuilder": "model.builder",
+    "RecursiveIdentification": "identification.online",
     "Rollout": "runtime.rollout",
     "Task": "algorithms.tasks",
     "Trajectory": "motion.trajectory",
@@ -124,8 +130,10 @@ _LATER = {
     "base_parameters": "identification.base",
     "control": "",
     "edit": "model",
+    "exciting_trajectory": "identification.excitation",
     "grad": "functions.derivatives",
     "hessian": "functions.derivatives",
+    "identify": "identification.fit",
     "jacobian": "functions.derivatives",
     "jvp": "functions.derivatives",
     "less": "graph.functions",
@@ -150,6 +158,9 @@ if TYPE_CHECKING:
     from .functions.rollout import rollout
     from .graph.functions import atan2, less, maximum, minimum, where
     from .identification.base import base_parameters
+    from .identification.excitation import exciting_trajectory
+    from .identification.fit import Identification, identify
+    from .identification.online import RecursiveIdentification
     from .model import edit
     from .model.builder import MechanismBuilder
     from .motion.ground import Ground

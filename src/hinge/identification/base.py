@@ -23,7 +23,6 @@ regressor at many random states.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -33,7 +32,7 @@ import numpy as np
 from ..algebra.spatial import congruence
 from ..algorithms.configuration import random_configuration
 from ..algorithms.regressors import joint_terms_of, momentum_map, torque_regressor
-from ..errors import ModelWarning
+from ..errors import warn_of_model
 from ..model.edit import right_angles
 from ..model.mechanism import Body, Mechanism, hinge_map, transfer
 from ..model.parameters import inertia_numbers, inertia_of
@@ -102,12 +101,10 @@ def base_parameters(robot: Robot, joint_terms: str | Sequence[str] = ()) -> Base
     else:
         rows = _rows_of_structure(mech, terms, len(names), ranks)
     if ranks.doubt > _NOTHING:
-        warnings.warn(
+        warn_of_model(
             f"{robot.name!r}: some parameters show {ranks.doubt:.0e} of what others do, neither "
             f"nothing nor enough to be measured: taken for unseen; angles or lengths of the model "
-            f"are nearly special",
-            ModelWarning,
-            stacklevel=2,
+            f"are nearly special"
         )
     independent = _first_independent(rows)
     matrix = np.linalg.solve(rows[:, independent], rows)
