@@ -23,6 +23,7 @@ _DURATION = 3.5  # s
 _PUSHED = (0.5, 1.1)  # s
 _MOTORS, _GROUND = (80.0, 4.0), (2e4, 2e2)  # stiffness, damping: N m/rad, N m s/rad; N/m, N s/m
 _POSES, _SHORTEST, _FRAMES = 4, 1.2, 100  # of a tour: stops, s between two, samples in a second
+_FARTHEST = 1.5  # rad or m, from the neutral pose: some legs could go round and round
 _PART = 0.8  # of the ranges and of the greatest rates that a tour makes use of
 
 
@@ -122,6 +123,7 @@ def _somewhere(
 ) -> np.ndarray:
     """A pose within limits, those of joints that follow others too."""
     way = _PART * moved * robot.difference(home, robot.random_configuration(rng))
+    way = way.clip(-_FARTHEST, _FARTHEST)
     q = robot.integrate(home, way)
     while _beyond(robot.mechanism, q) and np.abs(way).max() > 1e-3:
         way *= 0.8

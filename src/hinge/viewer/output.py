@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -86,14 +88,18 @@ def _ghost(mesh: Mesh) -> Mesh:
 
 def write_picture(path: str | Path, pixels: np.ndarray) -> None:
     """As PNG, SVG or PDF, by the ending."""
-    from matplotlib.figure import Figure
+    from PIL import Image
 
-    height, width = pixels.shape[:2]
-    figure = Figure(figsize=(width / 100, height / 100), dpi=100)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_axis_off()
-    axes.imshow(pixels, interpolation="none", aspect="auto")
-    figure.savefig(path, dpi=100)
+    image, height, width = Image.fromarray(pixels), *pixels.shape[:2]
+    if Path(path).suffix.lower() != ".svg":
+        image.save(path)
+        return
+    data = BytesIO()
+    image.save(data, format="PNG")
+    link = f"data:image/png;base64,{b64encode(data.getvalue()).decode()}"
+    size = f'width="{width}" height="{height}"'
+    start = f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}">'
+    Path(path).write_text(f'{start}<image {size} href="{link}"/></svg>\n', encoding="utf-8")
 
 
 def write_film(path: str | Path, frames: Iterator[np.ndarray]) -> None:

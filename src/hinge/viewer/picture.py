@@ -20,6 +20,7 @@ __all__ = ["NOTHING", "Solid", "draw", "gathered"]
 _SHARP = 2  # samples of a pixel each way
 _SHADOW = 1024  # pixels of the light's picture
 _TO_LIGHT = unit(np.array([0.35, -0.55, 0.9]))
+_SLANT = float(np.hypot(*_TO_LIGHT[:2]) / _TO_LIGHT[2])  # of a shadow, for a unit of height
 _SKY, _HAZE = np.array([0.985, 0.988, 0.992]), np.array([0.90, 0.915, 0.935])
 _LINE = np.array([0.74, 0.77, 0.81])
 
@@ -136,7 +137,10 @@ def _lay_ground(color: np.ndarray, camera: Camera, ground: float, shadow: _Shado
     squares = at[:, :2] / _grid_step(shadow.reach)
     off = _grid_step(shadow.reach) * np.abs(squares - np.round(squares))
     line = 0.75 * fade * (1.2 - off.min(axis=1) / pixel).clip(0, 1)
-    dim = 1 - 0.45 * fade * (1 - shadow.light(at, soft=4))
+    dim = np.ones(len(at))
+    # the shadow falls within a circle, as far off as the light is low
+    near = away < 1.2 + _SLANT * (abs(shadow.middle[2] - ground) / shadow.reach + 1)
+    dim[near] -= 0.45 * fade[near] * (1 - shadow.light(at[near], soft=4))
     color[below] = (color[below] * (1 - line)[:, None] + _LINE * line[:, None]) * dim[:, None]
 
 
