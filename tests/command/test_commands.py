@@ -9,6 +9,7 @@ import hinge
 from hinge import zoo
 from hinge.cli import main
 from hinge.command import bench, peers, simulate
+from hinge.viewer import output
 
 LINK = """<link name="{0}"><inertial><origin xyz="0.02 0 -0.2"/><mass value="{1}"/>
   <inertia ixx="0.02" iyy="0.03" izz="0.02" ixy="0" ixz="0.001" iyz="0"/></inertial></link>"""
@@ -315,3 +316,14 @@ def test_a_file_that_cannot_be_written_is_named(file, refused, monkeypatch):
     monkeypatch.setattr(np, "savez", lambda *a, **k: closed())
     words = ["--duration", "0.01", "-o", "fall.npz"]
     assert refused("simulate", file, *words) == "hinge: 'fall.npz': Permission denied\n"
+
+
+def test_view_and_films_say_no_before_they_work(file, refused, monkeypatch):
+    assert "view: cannot write 'x.gif'; expected .png" in refused(
+        "view", "none.urdf", "-o", "x.gif"
+    )
+    assert "there is no folder 'gone'" in refused("view", "none.urdf", "-o", "gone/x.png")
+    monkeypatch.setattr(output.shutil, "which", lambda name: None)
+    monkeypatch.setattr(output, "find_spec", lambda name: None)
+    for command in ("demo", "simulate"):
+        assert "MP4 needs the program ffmpeg" in refused(command, "none.urdf", "-o", "x.mp4")
