@@ -11,7 +11,8 @@ import hinge
 from fresh_process import run_python
 from hinge.viewer import server as server_module
 from hinge.viewer.dials import dials
-from hinge.viewer.reach import reach, within_limits
+from hinge.viewer.reach import reach
+from hinge.viewer.stance import within_limits
 
 pytest.importorskip("viser")
 

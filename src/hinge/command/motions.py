@@ -12,7 +12,7 @@ from ..model.joints import Free
 from ..model.mechanism import Mechanism
 from ..motion.simulate import Trajectory
 from ..robot import Robot, zoo
-from ..viewer.reach import within_limits
+from ..viewer.stance import standing
 
 __all__ = ["FORCE", "Push", "pushed", "through_its_ranges"]
 
@@ -101,7 +101,7 @@ def through_its_ranges(robot: Robot) -> Trajectory:
     moved = _moved(mech)
     if not moved.any():
         raise ArgumentError(f"demo: {robot.name!r} has no joint that could be moved")
-    home, rng = within_limits(mech, robot.neutral()), np.random.default_rng(1)
+    home, rng = standing(robot), np.random.default_rng(1)
     poses = [home, *(_somewhere(robot, home, moved, rng) for _ in range(_POSES)), home]
     legs = [_leg(robot, a, b) for a, b in zip(poses[:-1], poses[1:], strict=True)]
     q, qd, qdd = (np.concatenate([leg[i] for leg in legs]) for i in range(3))

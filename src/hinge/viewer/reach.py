@@ -8,8 +8,9 @@ from ..algebra.rotation import quaternion_from_matrix, quaternion_log
 from ..model.joints import Free
 from ..model.mechanism import Mechanism
 from .actor import Actor
+from .stance import within_limits
 
-__all__ = ["reach", "within_limits"]
+__all__ = ["reach"]
 
 _STEPS = 12
 _DAMPING = 0.01  # of the pseudoinverse, so that out of reach nothing jumps
@@ -44,13 +45,3 @@ def _moved(mech: Mechanism, frame: str) -> np.ndarray:
     for k in chain if chain == free else [k for k in chain if k not in free]:
         mask[mech.v_slice(bodies[k].joint_name)] = 1.0
     return mask
-
-
-def within_limits(mech: Mechanism, q: np.ndarray) -> np.ndarray:
-    """q with every coordinate that has limits inside them."""
-    q = np.array(q)
-    for body in mech.bodies[1:]:
-        if body.joint.mimic is None and body.joint.nq == body.joint.nv:
-            at = mech.q_slice(body.joint_name)
-            q[at] = np.clip(q[at], body.joint.lower, body.joint.upper)
-    return q
