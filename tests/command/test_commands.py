@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import hinge
+from hinge import zoo
 from hinge.cli import main
 from hinge.command import bench, peers, simulate
+from hinge.viewer import output
 
 LINK = """<link name="{0}"><inertial><origin xyz="0.02 0 -0.2"/><mass value="{1}"/>
   <inertia ixx="0.02" iyy="0.03" izz="0.02" ixy="0" ixz="0.001" iyz="0"/></inertial></link>"""
@@ -218,7 +220,7 @@ def test_bench_beside_mujoco(file, capsys, hasty):
 
 def test_bench_compares_only_what_agrees(file, capsys, hasty, monkeypatch):
     pytest.importorskip("pinocchio")
-    monkeypatch.setattr(bench, "_difference", lambda found, expected: float("nan"))
+    monkeypatch.setattr(peers, "_difference", lambda found, expected: float("nan"))
     assert main(["bench", file]) == 0
     printed = capsys.readouterr().out
     assert "inverse_dynamics of Pinocchio differs by nan: not compared" in printed
@@ -238,7 +240,43 @@ def test_bench_without_a_peer(file, capsys, hasty, monkeypatch):
 def test_a_peer_that_sees_another_robot_is_left_out(file):
     pytest.importorskip("pinocchio")
     peer, why = peers.peer_of(hinge.zoo.arm(4), file, False)
-    assert peer is None and why == "Pinocchio is left out: it has nv = 3, this robot 4"
+    assert peer is None and why == ["Pinocchio is left out: it has nv = 3, this robot 4"]
+
+
+@pytest.mark.parametrize("make", [zoo.quadruped, zoo.humanoid, zoo.cartpole, zoo.slosh])
+def test_robots_without_a_file_are_built_in_pinocchio(make):
+    pytest.importorskip("pinocchio")
+    robot = make()
+    peer, why = peers.peer_of(robot, None, False)
+    assert peer is not None and why == []
+    states = bench._states(robot)
+    # derivatives there take axes for fixed in the body, which those of a universal joint are not
+    for quantity in ("inverse_dynamics", "forward_dynamics", "mass_matrix"):
+        ours = peers.own_calls(robot, quantity, states)
+        found = peers.compared(peer, quantity, states, ours.first())
+        assert found.calls is not None and found.difference < 1e-11, found.note
+
+
+def test_what_pinocchio_has_no_joint_for_is_left_out():
+    pytest.importorskip("pinocchio")
+    b = hinge.MechanismBuilder("screw")
+    b.add(
+        "a", joint=hinge.Helical((1, 0, 0), 0.1), inertia=hinge.Inertia(1.0, (0, 0, 1), np.eye(3))
+    )
+    peer, why = peers.peer_of(hinge.Robot(b.build()), None, False)
+    assert peer is None and "Pinocchio is left out: joint Helical" in why[0]
+
+
+def test_what_a_library_says_past_python_is_a_sentence(file, capfd, hasty):
+    """Pinocchio's reader of files writes to standard error itself."""
+    pytest.importorskip("pinocchio")
+    with open(file, "w") as out:
+        out.write(urdf().replace(' ixy="0"', ""))
+    with pytest.warns(hinge.ModelWarning):
+        hinge.load(file)
+    assert main(["bench", file]) == 0
+    said = capfd.readouterr()
+    assert said.err == "" and "Pinocchio says of the file: " in said.out
 
 
 def test_bench_of_a_joint_that_moves_nothing(file, capsys, hasty):
@@ -278,3 +316,14 @@ def test_a_file_that_cannot_be_written_is_named(file, refused, monkeypatch):
     monkeypatch.setattr(np, "savez", lambda *a, **k: closed())
     words = ["--duration", "0.01", "-o", "fall.npz"]
     assert refused("simulate", file, *words) == "hinge: 'fall.npz': Permission denied\n"
+
+
+def test_view_and_films_say_no_before_they_work(file, refused, monkeypatch):
+    assert "view: cannot write 'x.gif'; expected .png" in refused(
+        "view", "none.urdf", "-o", "x.gif"
+    )
+    assert "there is no folder 'gone'" in refused("view", "none.urdf", "-o", "gone/x.png")
+    monkeypatch.setattr(output.shutil, "which", lambda name: None)
+    monkeypatch.setattr(output, "find_spec", lambda name: None)
+    for command in ("demo", "simulate"):
+        assert "MP4 needs the program ffmpeg" in refused(command, "none.urdf", "-o", "x.mp4")

@@ -91,6 +91,20 @@ def test_a_file_plays_without_anything_else(tmp_path):
         assert [url for url in page.asked if not url.startswith(("file:", "blob:", "data:"))] == []
 
 
+def test_a_notebook_shows_the_studio_inline(tmp_path):
+    """The page that a notebook would be, with the HTML that a scene has for one."""
+    with hinge.zoo.arm(3).view([0.2, 0.8, 0.4], browser=False) as scene:
+        path = tmp_path / "notebook.html"
+        path.write_text(
+            f"<html><body><p>a cell</p>{scene._repr_html_()}<canvas></canvas></body></html>"
+        )
+        with browser_page(path.as_uri(), 700, 600) as page:
+            inside = page.frame_locator("iframe")
+            inside.get_by_label("Frames").first.click()
+            assert until(page, lambda: "frames" in scene.puppet.shown)
+            assert until(page, lambda: np.ptp(pixels(page)[100:500]) > 100)
+
+
 def drag(page, start, end, modifier=None):
     """Press, move and hold the mouse; the page draws a few frames a second, so slowly."""
     page.mouse.move(*start)

@@ -10,6 +10,7 @@ import hinge
 from hinge.viewer import files
 from hinge.viewer.actor import all_poses, place_of
 from hinge.viewer.look import ACCENT, DARK, LIGHT, inertia_box, look_of, shape_meshes
+from hinge.viewer.stance import standing
 
 SIZES = {
     "box": ((1.0, 2.0, 3.0), (0.5, 1.0, 1.5)),
@@ -78,6 +79,20 @@ def test_the_floor_of_a_file_is_the_ground_of_the_picture():
     place = place_of(robot.mechanism, look, all_poses(robot, robot.neutral()))
     assert place.ground == -0.5 and place.size == pytest.approx(0.2 * np.sqrt(3), rel=1e-3)
     assert [m.rgba for m in look.visuals[1]] == [RED]
+
+
+@pytest.mark.filterwarnings("ignore:.*contacts with the ground:hinge.ModelWarning")
+def test_what_is_loose_stands_on_the_floor_within_its_limits():
+    pytest.importorskip("mujoco")
+    leg = """<body pos="0 0 .2"><joint name="hip" range="30 60" limited="true"/>
+      <geom size=".1"/></body>"""
+    robot = hinge.load(MJCF.replace("/></body>", f"/>{leg}</body>").replace("-0.5", "0.5"))
+    q = standing(robot)
+    assert q[robot.q_slice("hip")] == pytest.approx(np.radians(30))
+    np.testing.assert_allclose(q[:7], (0, 0, 0.6, 1, 0, 0, 0), atol=1e-3)
+    # one that is above it stays
+    robot = hinge.load(MJCF)
+    np.testing.assert_array_equal(standing(robot), robot.neutral())
 
 
 def test_the_box_of_an_inertia_has_that_inertia():

@@ -1,8 +1,12 @@
 """The studio without a browser: what a program, a slider and the mouse do to the robot."""
 
+import ast
+import re
 import socket
+import sys
 import time
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
@@ -444,3 +448,29 @@ def test_what_is_no_robot_or_no_configuration_is_refused():
 def test_importing_hinge_and_drawing_do_not_import_viser():
     code = "import hinge, sys; hinge.zoo.arm(1).draw(size=(40, 30)); print('viser' in sys.modules)"
     assert run_python(code) == "False\n"
+
+
+def run_cell(code):
+    """What a notebook shows under a cell: the HTML of its last expression."""
+    *lines, last = ast.parse(code).body
+    names = {}
+    exec(compile(ast.Module(lines, []), "cell", "exec"), names)
+    shown = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+    return shown, shown._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "what", ["robot.view()", "hinge.simulate(robot, [0.3], duration=0.1).view()"]
+)
+def test_a_cell_of_a_notebook_shows_the_studio_inline(what, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ipykernel", ModuleType("ipykernel"))
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(
+        server_module.webbrowser, "open", lambda url: pytest.fail("a window opened")
+    )
+    scene, html = run_cell(f"import hinge\nrobot = hinge.zoo.pendulum(1)\n{what}")
+    with scene:
+        (address,) = re.findall(r'<iframe src="([^"]+)"', html)
+        with urlopen(address, timeout=20) as page:
+            assert page.status == 200 and b"<html" in page.read()
+    assert capsys.readouterr().out == ""

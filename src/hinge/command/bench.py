@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from functools import partial
 from timeit import Timer
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from ..errors import SingularError
 from ..robot import Robot
 from ..runtime.progress import progress
 from .common import add_robot, loaded, parser, say
-from .peers import ARGUMENTS, Calls, Peer, States, peer_of
+from .peers import ARGUMENTS, Compared, Peer, States, compared, own_calls, peer_of
 
 __all__ = ["add", "run"]
 
@@ -24,7 +23,6 @@ _SECONDS = 0.2  # for one comparison
 _TURN = 0.004  # of one contestant in a round
 _FEWEST, _MOST = 3, 50  # rounds
 _BATCH, _ENTRIES = 1024, 2_000_000  # states of a batch, and entries of its matrices
-_SAME = 1e-6  # difference of results, of their largest entry
 
 
 def add(commands: Any) -> None:
@@ -36,7 +34,7 @@ def add(commands: Any) -> None:
 def run(console: Console, given: argparse.Namespace) -> None:
     """Compare results, take turns, print a table."""
     robot = Robot(loaded(console, given).mechanism, threads=1)
-    peer, why_none = peer_of(robot, given.file, given.floating_base)
+    peer, said = peer_of(robot, given.file, given.floating_base)
     states = _states(robot)
     rows = [_row(robot, peer, q, states) for q in progress(list(ARGUMENTS), "benchmarking")]
     for title, kind in (("one call", "one"), ("in a batch, per state", "many")):
@@ -50,7 +48,7 @@ def run(console: Console, given: argparse.Namespace) -> None:
     if peer and agreed:
         say(console, f"{peer.name} in a batch: {peer.batches}")
         say(console, f"what is compared agrees to {max(agreed):.0e} with {peer.name}'s results")
-    for note in dict.fromkeys([why_none, *(row.note for row in rows)]):
+    for note in dict.fromkeys([*said, *(row.note for row in rows)]):
         if note:
             say(console, note)
 
@@ -78,11 +76,13 @@ class _Row(NamedTuple):
 
 def _row(robot: Robot, peer: Peer | None, quantity: str, states: States) -> _Row:
     try:
-        ours = _calls(robot, quantity, states)
+        ours = own_calls(robot, quantity, states)
     except SingularError as error:
         dashes = ["–"] * (3 if peer else 1)
         return _Row(quantity, dashes, dashes, note=str(error))
-    theirs, difference, note = _compared(peer, quantity, states, ours) if peer else (None, None, "")
+    theirs, difference, note = (
+        compared(peer, quantity, states, ours.first()) if peer else Compared(None)
+    )
     cells = {}
     for kind, count in (("one", 1), ("many", len(states.q))):
         times = _interleaved([getattr(calls, kind) for calls in (ours, theirs) if calls])
@@ -91,48 +91,7 @@ def _row(robot: Robot, peer: Peer | None, quantity: str, states: States) -> _Row
             cells[kind].append(f"{times[1] / times[0]:.3g}")
         elif peer:
             cells[kind] += ["–", "–"]
-    return _Row(quantity, **cells, difference=difference, note=note)
-
-
-def _compared(
-    peer: Peer, quantity: str, states: States, ours: Calls
-) -> tuple[Calls | None, float | None, str]:
-    """The peer's calls and the difference of its results, or why there is nothing to compare."""
-    try:
-        theirs = peer.calls(quantity, states)
-        if theirs is None:
-            return None, None, f"{peer.name} has no {quantity}"
-        worst = _difference(theirs.first(), ours.first())
-    except (RuntimeError, ValueError) as error:
-        return None, None, f"{peer.name}, {quantity}: {error}"
-    if not worst < _SAME:
-        return None, None, f"{quantity} of {peer.name} differs by {worst:.0e}: not compared"
-    return theirs, worst, ""
-
-
-def _calls(robot: Robot, quantity: str, states: States) -> Calls:
-    """Ours, as a user calls them."""
-    given = [getattr(states, n) for n in ARGUMENTS[quantity]]
-    first = [x[0].copy() for x in given]
-
-    def result() -> tuple[np.ndarray, ...]:
-        found = getattr(robot, quantity)(*first)
-        return found[:2] if isinstance(found, tuple) else (found,)
-
-    # from the third call on a method is quicker
-    for _ in range(3):
-        result()
-        getattr(robot, quantity)(*given)
-    method = getattr(robot, quantity)
-    return Calls(partial(method, *first), partial(method, *given), result)
-
-
-def _difference(found: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> float:
-    """The largest one, over the largest entry."""
-    pairs = zip(found, expected, strict=True)
-    return float(
-        np.max([np.abs(a - b).max(initial=0) / np.abs(b).max(initial=1) for a, b in pairs])
-    )
+    return _Row(quantity, cells["one"], cells["many"], difference, note)
 
 
 def _interleaved(calls: Sequence[Callable[[], Any]]) -> list[float]:

@@ -6,7 +6,6 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from importlib.util import find_spec
 from timeit import Timer
 from typing import Any
@@ -22,7 +21,7 @@ from ..viewer.output import FILMS, PAGES, PICTURES, check_ending
 from ..viewer.server import is_local
 from .common import add_loading, check_folder, concerns_told, loaded, parser, say
 from .motions import FORCE, pushed, through_its_ranges
-from .pinocchio import calls_of
+from .peers import Compared, States, compared, own_calls, peer_of
 
 __all__ = ["add", "run"]
 
@@ -47,7 +46,7 @@ def run(console: Console, given: argparse.Namespace) -> None:
         check_ending("demo", given.output, (*PAGES, *PICTURES, *FILMS))
         check_folder(given.output)
     motion = _toured(console, given) if given.file else _pushed(console)
-    console.print(_times(motion))
+    _times(console, motion, given)
     with concerns_told(console):
         _show(console, motion, given.output)
 
@@ -111,48 +110,50 @@ def _greatest_effort(motion: Trajectory) -> str:
     return f"most is asked of joint {name!r}: {share:.0%} of the force that it may have"
 
 
-def _times(motion: Trajectory) -> Table:
-    """How long the dynamics of the robot take, beside Pinocchio's where that is installed."""
-    robot, middle = motion.robot, len(motion.t) // 2
-    rows = np.linspace(0, len(motion.t) - 1, _BATCH).astype(int)
-    state = {"q": motion.q, "qd": motion.qd, "qdd": np.zeros_like(motion.qd), "tau": motion.tau}
-    theirs = calls_of(robot.mechanism)
-    names = ["one call", f"each of {_BATCH}", *(["one call of Pinocchio"] if theirs else [])]
-    table = Table("", *names)
-    for function, arguments in _FUNCTIONS.items():
-        ours = partial(getattr, robot, function)
-        one = [state[n][middle] for n in arguments]
-        many = [state[n][rows] for n in arguments]
-        cells = [_seconds(ours, one), _seconds(ours, many) / _BATCH]
-        cells += [_seconds(partial(theirs.get, function), [])] if theirs else []
-        table.add_row(function.replace("_", " "), *(_shown(x) for x in cells))
-    return table
+def _times(console: Console, motion: Trajectory, given: argparse.Namespace) -> None:
+    """How long the dynamics of the robot take, beside another library whose results agree."""
+    peer, notes = peer_of(motion.robot, given.file, given.floating_base)
+    states, agreed = _states(motion), []
+    heads = "one call", f"each of {_BATCH}", *([f"one call of {peer.name}"] if peer else [])
+    table = Table("", *heads)
+    for function in _FUNCTIONS:
+        try:
+            ours = own_calls(motion.robot, function, states)
+        except SingularError:
+            table.add_row(function, *(["singular"] * len(heads)))
+            continue
+        theirs = compared(peer, function, states, ours.first()) if peer else Compared(None)
+        times = [_seconds(ours.one), _seconds(ours.many) / _BATCH]
+        times += [_seconds(theirs.calls.one)] if theirs.calls else []
+        cells = [_shown(x) for x in times] + ["–"] * (len(heads) - len(times))
+        table.add_row(function.replace("_", " "), *cells)
+        notes += [theirs.note] if theirs.note else []
+        agreed += [theirs.difference] if theirs.difference is not None else []
+    console.print(table)
+    if peer and agreed:
+        notes.insert(0, f"{peer.name}'s results are the same to {max(agreed):.0e}")
+    for note in notes:
+        say(console, note)
 
 
-_FUNCTIONS = {
-    "inverse_dynamics": ("q", "qd", "qdd"),
-    "forward_dynamics": ("q", "qd", "tau"),
-    "mass_matrix": ("q",),
-}
+_FUNCTIONS = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 
 
-def _seconds(find: Callable[[], Any], arguments: list[np.ndarray]) -> float:
-    """Of one call, the least of three measurements; NaN where the robot has no answer."""
-    try:
-        for _ in range(5):
-            find()(*arguments)
-    except SingularError:
-        return np.nan
-    # found again: once it has been called a method is a quicker one
-    call = find()
-    timer = Timer(lambda: call(*arguments))
+def _states(motion: Trajectory) -> States:
+    """As many as a batch has, all over the motion; the first is in the middle."""
+    rows = np.roll(np.linspace(0, len(motion.t) - 1, _BATCH).astype(int), _BATCH // 2)
+    qd = motion.qd[rows]
+    return States(motion.q[rows], qd, np.zeros_like(qd), motion.tau[rows])
+
+
+def _seconds(call: Callable[[], Any]) -> float:
+    """Of one call, the least of three measurements."""
+    timer = Timer(call)
     count = max(1, int(_SECONDS / max(min(timer.repeat(5, 1)), 1e-7)))
     return min(timer.repeat(3, count)) / count
 
 
 def _shown(seconds: float) -> str:
-    if np.isnan(seconds):
-        return "singular"
     return f"{1e9 * seconds:.0f} ns" if seconds < 1e-6 else f"{1e6 * seconds:.2f} µs"
 
 

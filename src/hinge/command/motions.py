@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algorithms.configuration import limits
 from ..errors import ArgumentError
 from ..model.joints import Free
 from ..model.mechanism import Mechanism
 from ..motion.trajectory import Trajectory
 from ..robot import Robot, zoo
+from ..viewer.stance import standing
 
 __all__ = ["FORCE", "Push", "pushed", "through_its_ranges"]
 
@@ -23,6 +23,7 @@ _DURATION = 3.5  # s
 _PUSHED = (0.5, 1.1)  # s
 _MOTORS, _GROUND = (80.0, 4.0), (2e4, 2e2)  # stiffness, damping: N m/rad, N m s/rad; N/m, N s/m
 _POSES, _SHORTEST, _FRAMES = 4, 1.2, 100  # of a tour: stops, s between two, samples in a second
+_FARTHEST = 1.5  # rad or m, from the neutral pose: some legs could go round and round
 _PART = 0.8  # of the ranges and of the greatest rates that a tour makes use of
 
 
@@ -100,7 +101,7 @@ def through_its_ranges(robot: Robot) -> Trajectory:
     moved = _moved(mech)
     if not moved.any():
         raise ArgumentError(f"demo: {robot.name!r} has no joint that could be moved")
-    home, rng = limits(mech).kept(robot.neutral()), np.random.default_rng(1)
+    home, rng = standing(robot), np.random.default_rng(1)
     poses = [home, *(_somewhere(robot, home, moved, rng) for _ in range(_POSES)), home]
     legs = [_leg(robot, a, b) for a, b in zip(poses[:-1], poses[1:], strict=True)]
     q, qd, qdd = (np.concatenate([leg[i] for leg in legs]) for i in range(3))
@@ -122,6 +123,7 @@ def _somewhere(
 ) -> np.ndarray:
     """A pose within limits, those of joints that follow others too."""
     way = _PART * moved * robot.difference(home, robot.random_configuration(rng))
+    way = way.clip(-_FARTHEST, _FARTHEST)
     q = robot.integrate(home, way)
     while _beyond(robot.mechanism, q) and np.abs(way).max() > 1e-3:
         way *= 0.8

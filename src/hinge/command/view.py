@@ -9,7 +9,8 @@ from rich.console import Console
 
 from ..errors import ArgumentError
 from ..robot import load
-from .common import add_loading, concerns_told, parser, say
+from ..viewer.output import PAGES, PICTURES, check_ending
+from .common import add_loading, check_folder, concerns_told, parser, say
 
 __all__ = ["add", "run"]
 
@@ -35,6 +36,9 @@ def run(console: Console, given: argparse.Namespace) -> None:
     """Open a page for each robot, or write the picture."""
     if given.output and len(given.files) > 1:
         raise ArgumentError(f"--output takes one robot, got {len(given.files)} files")
+    if given.output:
+        check_ending("view", given.output, (*PICTURES, *PAGES))
+        check_folder(given.output)
     with concerns_told(console):
         robots = [load(file, given.floating_base, given.package_dir) for file in given.files]
         if given.output:

@@ -27,16 +27,18 @@ class Sight(Kinematics):
         port: int = 8080,
         browser: bool = True,
     ) -> Scene:
-        """Open a page that shows the robot at q (nq,), neutral by default; needs `hinge[view]`.
+        """Open a page that shows the robot at q (nq,); needs `hinge[view]`.
 
+        Without q it is neutral, but within its limits, and on the floor of its file if it has one.
         The scene that comes back moves it with `show(q)`; `wait()` keeps a program alive meanwhile.
         host: "0.0.0.0" lets other machines look; if the port is taken, the next one is used;
         browser: open it, or only say the address.
         """
         from ..viewer.scene import Scene
+        from ..viewer.stance import standing
 
         where = f"view of {self.name!r}"
-        start = self._argument("q", self.neutral() if q is None else q)
+        start = self._argument("q", standing(self) if q is None else q)
         return Scene(self, single(where, [start])["q"], host, port, browser)
 
     def draw(
@@ -45,15 +47,16 @@ class Sight(Kinematics):
         path: str | Path | None = None,
         size: tuple[int, int] = (800, 600),
     ) -> np.ndarray:
-        """A picture of the robot at q, neutral by default: (height, width, 3) of 0 … 255.
+        """A picture of the robot at q, or as `view` shows it: (height, width, 3) of 0 … 255.
 
         Of a batch (…, nq) the first is drawn as it is, the others as ghosts.  path: a file to write
         it to: PNG, SVG or PDF by the ending, or HTML, a page to turn it round; for that one
         `hinge[view]` is needed, for the others no display and nothing else.
         """
         from ..viewer.output import PAGES, PICTURES, check_ending, picture, write_picture
+        from ..viewer.stance import standing
 
-        q = self.neutral() if q is None else q
+        q = standing(self) if q is None else q
         ending = path and check_ending(f"draw of {self.name!r}", path, (*PICTURES, *PAGES))
         pixels = picture(self, q, size)
         if path is not None and ending in PAGES:

@@ -20,6 +20,7 @@ __all__ = [
     "DARK",
     "LIGHT",
     "Look",
+    "floor_of",
     "inertia_box",
     "joint_axes",
     "look_of",
@@ -72,8 +73,13 @@ def look_of(mechanism: Mechanism) -> Look:
         visuals = [visuals[0], *drawn[1:]]
     elif plain:
         visuals = _dressed(mechanism, visuals)
-    floors = [s.placement.translation[2] for s in bodies[0].visuals if _is_floor(s)]
-    return Look(visuals, collisions, float(max(floors)) if floors else None)
+    return Look(visuals, collisions, floor_of(mechanism))
+
+
+def floor_of(mechanism: Mechanism) -> float | None:
+    """The height of the highest level plane that the ground looks like."""
+    shapes = mechanism.bodies[0].visuals
+    return max((float(s.placement.translation[2]) for s in shapes if _is_floor(s)), default=None)
 
 
 def _dressed(mechanism: Mechanism, visuals: list[list[Mesh]]) -> list[list[Mesh]]:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from base64 import b64encode
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
+from io import BytesIO
+from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -19,7 +24,7 @@ from .actor import Actor, Place, all_poses, place_of
 from .camera import Camera
 from .look import Look, look_of
 from .mesh import Mesh
-from .picture import NOTHING, Solid, draw, gathered
+from .picture import NOTHING, Floor, Solid, draw, gathered
 
 __all__ = [
     "FILMS",
@@ -47,8 +52,8 @@ def picture(
     check_size(f"draw of {actor.name!r}", size)
     poses = all_poses(actor, q)
     look = look_of(actor.mechanism)
-    place = place_of(actor.mechanism, look, poses)
-    return _frame(look, poses.reshape(-1, *poses.shape[-3:]), place, size, azimuth)
+    stage = _Stage(look, place_of(actor.mechanism, look, poses), size, azimuth)
+    return stage.frame(poses.reshape(-1, *poses.shape[-3:]))
 
 
 def film(
@@ -60,24 +65,30 @@ def film(
     count = max(int(round((t[-1] - t[0]) * _FRAMES)), 1)
     index = np.searchsorted(t, t[0] + np.arange(count + 1) / _FRAMES).clip(0, len(t) - 1)
     poses = all_poses(actor, q[index])
-    place = place_of(actor.mechanism, look, poses)
+    stage = _Stage(look, place_of(actor.mechanism, look, poses), size, _AZIMUTH)
     for X in progress(poses, "drawing"):
-        yield _frame(look, X.reshape(-1, *X.shape[-3:]), place, size, _AZIMUTH)
+        yield stage.frame(X.reshape(-1, *X.shape[-3:]))
 
 
-def _frame(
-    look: Look, poses: np.ndarray, place: Place, size: tuple[int, int], azimuth: float
-) -> np.ndarray:
-    width, height = size
-    camera = Camera.around(place.points, azimuth, aspect=width / height)
-    ghosts = [[_ghost(mesh) for mesh in meshes] for meshes in look.visuals]
-    # a sample that is not finite is nowhere
-    parts = [
-        gathered(look.visuals if i == 0 else ghosts, X)
-        for i, X in enumerate(poses)
-        if np.isfinite(X).all()
-    ]
-    return draw(Solid.together([NOTHING, *parts]), camera, width, height, place.ground)
+class _Stage:
+    """Where a robot is drawn: its look and its ghosts', a camera, the floor."""
+
+    def __init__(self, look: Look, place: Place, size: tuple[int, int], azimuth: float) -> None:
+        self.look, self.size = look, size
+        self.camera = Camera.around(place.points, azimuth, aspect=size[0] / size[1])
+        reach = place.size / 2 + 1e-9
+        self.floor = Floor(self.camera, size, place.ground, place.middle, reach)
+        self.ghosts = [[_ghost(mesh) for mesh in meshes] for meshes in look.visuals]
+
+    def frame(self, poses: np.ndarray) -> np.ndarray:
+        """A picture of robots (n, 1 + n_bodies, 4, 4), all but the first as ghosts."""
+        # a sample that is not finite is nowhere
+        parts = [
+            gathered(self.look.visuals if i == 0 else self.ghosts, X)
+            for i, X in enumerate(poses)
+            if np.isfinite(X).all()
+        ]
+        return draw(Solid.together([NOTHING, *parts]), self.camera, *self.size, self.floor)
 
 
 def _ghost(mesh: Mesh) -> Mesh:
@@ -86,14 +97,18 @@ def _ghost(mesh: Mesh) -> Mesh:
 
 def write_picture(path: str | Path, pixels: np.ndarray) -> None:
     """As PNG, SVG or PDF, by the ending."""
-    from matplotlib.figure import Figure
+    from PIL import Image
 
-    height, width = pixels.shape[:2]
-    figure = Figure(figsize=(width / 100, height / 100), dpi=100)
-    axes = figure.add_axes((0, 0, 1, 1))
-    axes.set_axis_off()
-    axes.imshow(pixels, interpolation="none", aspect="auto")
-    figure.savefig(path, dpi=100)
+    image, height, width = Image.fromarray(pixels), *pixels.shape[:2]
+    if Path(path).suffix.lower() != ".svg":
+        image.save(path)
+        return
+    data = BytesIO()
+    image.save(data, format="PNG")
+    link = f"data:image/png;base64,{b64encode(data.getvalue()).decode()}"
+    size = f'width="{width}" height="{height}"'
+    start = f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}">'
+    Path(path).write_text(f'{start}<image {size} href="{link}"/></svg>\n', encoding="utf-8")
 
 
 def write_film(path: str | Path, frames: Iterator[np.ndarray]) -> None:
@@ -114,13 +129,24 @@ def _write_mp4(path: str | Path, frames: Iterator[np.ndarray]) -> None:
     first = next(frames)
     height, width = first.shape[:2]
     given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(_FRAMES)]
-    made = ["-pix_fmt", "yuv420p", "-vcodec", "libx264", "-movflags", "+faststart", str(path)]
+    # of the format that every player knows, which has even sizes
+    made = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p", "-vcodec", "libx264"]
     command = [program, "-y", "-loglevel", "error", *given, "-i", "-", *made]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as run:
-        pixels = b"".join(x.tobytes() for x in (first, *frames))
-        _, said = run.communicate(pixels)
+    command += ["-movflags", "+faststart", str(path)]
+    with (
+        TemporaryFile() as said,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stderr=said) as run,
+    ):
+        pipe: Any = run.stdin
+        # it may have gone already: what it said is told below
+        with suppress(BrokenPipeError):
+            for frame in chain([first], frames):
+                pipe.write(frame.tobytes())
+            pipe.close()
+        run.wait()
+        said.seek(0)
+        words = said.read().decode(errors="replace").strip().partition("\n")[0]
     if run.returncode:
-        words = said.decode(errors="replace").strip()
         raise HingeError(f"cannot write {path}: ffmpeg says: {words}")
 
 
@@ -144,8 +170,10 @@ def check_size(where: str, size: tuple[int, int]) -> None:
 
 
 def check_ending(where: str, path: str | Path, known: tuple[str, ...]) -> str:
-    """The ending of a path, if it is one that can be written."""
+    """The ending of a path, if it is one that can be written here."""
     ending = Path(path).suffix.lower()
     if ending not in known:
         raise ArgumentError(f"{where}: cannot write {str(path)!r}; expected {', '.join(known)}")
+    if ending == ".mp4":
+        _ffmpeg(path)
     return ending

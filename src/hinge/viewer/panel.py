@@ -61,7 +61,8 @@ class Panel:
             self._put_gizmo()
 
     def _add_switch(self, what: str) -> None:
-        box = self.gui.add_checkbox(what.capitalize(), what == "visuals")
+        on = self.scene.marks.get(what, what == "visuals")
+        box = self.gui.add_checkbox(what.capitalize(), on)
         self.boxes[what] = box
         box.on_update(lambda event: event.client and self.scene.switch(what, event.target.value))
 

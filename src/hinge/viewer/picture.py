@@ -15,11 +15,12 @@ from .camera import Camera
 from .mesh import Mesh, unit
 from .raster import Seen, rasterize
 
-__all__ = ["NOTHING", "Solid", "draw", "gathered"]
+__all__ = ["NOTHING", "Floor", "Solid", "draw", "gathered"]
 
 _SHARP = 2  # samples of a pixel each way
 _SHADOW = 1024  # pixels of the light's picture
 _TO_LIGHT = unit(np.array([0.35, -0.55, 0.9]))
+_SLANT = float(np.hypot(*_TO_LIGHT[:2]) / _TO_LIGHT[2])  # of a shadow, for a unit of height
 _SKY, _HAZE = np.array([0.985, 0.988, 0.992]), np.array([0.90, 0.915, 0.935])
 _LINE = np.array([0.74, 0.77, 0.81])
 
@@ -67,24 +68,21 @@ def gathered(meshes: Sequence[Sequence[Mesh]], poses: np.ndarray) -> Solid:
 
 
 def draw(
-    solid: Solid,
-    camera: Camera,
-    width: int = 800,
-    height: int = 600,
-    ground: float | None = 0.0,
+    solid: Solid, camera: Camera, width: int = 800, height: int = 600, floor: Floor | None = None
 ) -> np.ndarray:
-    """The picture, (height, width, 3) of 0 … 255; ground: how high it is, None without one."""
+    """The picture, (height, width, 3) of 0 … 255; floor: of the same camera and size, if any."""
     w, h = _SHARP * width, _SHARP * height
     points = camera.pixels(solid.vertices, w, h)
     owner, _ = rasterize(points, solid.faces, w, h)
     seen = Seen(points, solid.faces, owner, w)
     shadow = _Shadow(solid)
-    color = _background(width, height)
-    if ground is not None:
-        _lay_ground(color, camera, ground, shadow)
-    color = color.repeat(_SHARP, axis=0).repeat(_SHARP, axis=1).reshape(-1, 3)
-    color[seen.at] = _shaded(solid, seen, camera, shadow)
-    fine = color.reshape(height, _SHARP, width, _SHARP, 3).mean(axis=(1, 3))
+    color = (_background(width, height) if floor is None else floor.under(shadow)).reshape(-1, 3)
+    # of the samples of a pixel some see the solid, the rest what is behind
+    pixel = seen.at // w // _SHARP * width + seen.at % w // _SHARP
+    paint = _shaded(solid, seen, camera, shadow)
+    behind = 1 - np.bincount(pixel, minlength=len(color)) / _SHARP**2
+    front = [np.bincount(pixel, x, len(color)) / _SHARP**2 for x in paint.T]
+    fine = (color * behind[:, None] + np.stack(front, axis=-1)).reshape(height, width, 3)
     return (255 * fine.clip(0, 1) + 0.5).astype(np.uint8)
 
 
@@ -118,26 +116,49 @@ def _toned(light: np.ndarray) -> np.ndarray:
     return (light / (1 + 0.30 * light)).clip(0) ** (1 / 2.2)
 
 
-def _lay_ground(color: np.ndarray, camera: Camera, ground: float, shadow: _Shadow) -> None:
-    """A floor of squares that fades out, with the shadow on it."""
-    h, w, _ = color.shape
-    x, y = np.meshgrid(np.arange(w) + 0.5, np.arange(h) + 0.5)
-    focal = h / 2 / np.tan(camera.fov / 2)
-    ray = np.stack([(x - w / 2) / focal, (h / 2 - y) / focal, -np.ones_like(x)], axis=-1)
-    ray = ray @ camera.axes
-    below = ray[..., 2] * (ground - camera.eye[2]) > 0
-    ray = ray[below]
-    far = (ground - camera.eye[2]) / ray[:, 2]
-    at = camera.eye + far[:, None] * ray
-    away = np.linalg.norm(at[:, :2] - shadow.middle[:2], axis=1) / shadow.reach
-    fade = np.exp(-((away / 2.2) ** 2))
-    # a line is about as wide as a pixel, whatever the distance
-    pixel = far / focal / np.abs(unit(ray)[:, 2]) ** 0.5
-    squares = at[:, :2] / _grid_step(shadow.reach)
-    off = _grid_step(shadow.reach) * np.abs(squares - np.round(squares))
-    line = 0.75 * fade * (1.2 - off.min(axis=1) / pixel).clip(0, 1)
-    dim = 1 - 0.45 * fade * (1 - shadow.light(at, soft=4))
-    color[below] = (color[below] * (1 - line)[:, None] + _LINE * line[:, None]) * dim[:, None]
+class Floor:
+    """The sky and a plane of squares that fades out, as a camera sees them: once for a film.
+
+    height: of the plane; middle, reach: of what stands there, its centre and half its size.
+    """
+
+    def __init__(
+        self,
+        camera: Camera,
+        size: tuple[int, int],
+        height: float,
+        middle: np.ndarray,
+        reach: float,
+    ) -> None:
+        w, h = size
+        self.color = _background(w, h)
+        x, y = np.meshgrid(np.arange(w) + 0.5, np.arange(h) + 0.5)
+        focal = h / 2 / np.tan(camera.fov / 2)
+        ray = np.stack([(x - w / 2) / focal, (h / 2 - y) / focal, -np.ones_like(x)], axis=-1)
+        ray = ray @ camera.axes
+        below = ray[..., 2] * (height - camera.eye[2]) > 0
+        ray = ray[below]
+        far = (height - camera.eye[2]) / ray[:, 2]
+        at = camera.eye + far[:, None] * ray
+        away = np.linalg.norm(at[:, :2] - middle[:2], axis=1) / reach
+        fade = np.exp(-((away / 2.2) ** 2))
+        # a line is about as wide as a pixel, whatever the distance
+        pixel = far / focal / np.abs(unit(ray)[:, 2]) ** 0.5
+        step = _grid_step(reach)
+        off = step * np.abs(at[:, :2] / step - np.round(at[:, :2] / step))
+        line = 0.75 * fade * (1.2 - off.min(axis=1) / pixel).clip(0, 1)
+        self.color[below] = self.color[below] * (1 - line)[:, None] + _LINE * line[:, None]
+        # the shadow falls within a circle, as far off as the light is low
+        near = away < 1.2 + _SLANT * (abs(middle[2] - height) / reach + 1)
+        self.where = np.flatnonzero(below)[near]
+        self.at, self.fade = at[near], fade[near]
+
+    def under(self, shadow: _Shadow) -> np.ndarray:
+        """The picture of it with a shadow on it: (height, width, 3)."""
+        color = self.color.copy()
+        dim = 1 - 0.45 * self.fade * (1 - shadow.light(self.at, soft=4))
+        color.reshape(-1, 3)[self.where] *= dim[:, None]
+        return color
 
 
 def _grid_step(reach: float) -> float:

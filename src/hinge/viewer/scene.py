@@ -18,6 +18,7 @@ from .panel import Panel
 from .player import Curves, Player
 from .puppet import Puppet
 from .server import HOST, PORT, address, quiet, show_page, start, with_floor
+from .stance import standing
 
 __all__ = ["Scene"]
 
@@ -48,7 +49,7 @@ class Scene:
 
         around: configurations (…, nq) that the camera should see; q alone by default.
         """
-        self.actor, self.q = actor, np.array(actor.neutral() if q is None else q, dtype=float)
+        self.actor, self.q = actor, np.array(standing(actor) if q is None else q, dtype=float)
         mech = actor.mechanism
         poses = all_poses(actor, self.q)
         self.look = look_of(mech)

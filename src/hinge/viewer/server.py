@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import math
 import os
 import socket
 import sys
 import webbrowser
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rich import get_console
 
 from ..errors import HingeError
 from ..runtime.check import check_whole
@@ -65,9 +66,15 @@ def _free_port(where: str, host: str, port: int) -> int:
     )
 
 
-def quiet() -> redirect_stdout[io.StringIO]:
-    """While viser says by itself what it does."""
-    return redirect_stdout(io.StringIO())
+@contextmanager
+def quiet() -> Iterator[None]:
+    """While viser says by itself what it does, on a terminal or in a notebook."""
+    console = get_console()
+    before, console.quiet = console.quiet, True
+    try:
+        yield
+    finally:
+        console.quiet = before
 
 
 def with_floor(server: ViserServer, place: Place, beside: float = 0.0) -> None:
