@@ -5,6 +5,7 @@ A new algorithm is declared in a file of its own and listed here: imported, publ
 
 from . import dense as dense
 from .configuration import difference, integrate, neutral, random_configuration, tangent_rate
+from .constrained.derivatives import constrained_forward_dynamics_derivatives
 from .constrained.forward import constrained_forward_dynamics
 from .constrained.rows import anchors, constraint_bias, constraint_error, constraint_jacobian
 from .declare import Bound, bound
@@ -83,6 +84,7 @@ __all__ = [
     "christoffel",
     "complete_motion",
     "constrained_forward_dynamics",
+    "constrained_forward_dynamics_derivatives",
     "constraint_bias",
     "constraint_error",
     "constraint_jacobian",
@@ -166,6 +168,7 @@ class Algorithms(Bound):
     christoffel = bound(christoffel)
     complete_motion = bound(complete_motion)
     constrained_forward_dynamics = bound(constrained_forward_dynamics)
+    constrained_forward_dynamics_derivatives = bound(constrained_forward_dynamics_derivatives)
     constraint_bias = bound(constraint_bias)
     constraint_error = bound(constraint_error)
     constraint_jacobian = bound(constraint_jacobian)

@@ -20,8 +20,15 @@ import numpy as np
 from ..algebra.small import half_upper, inverse_spd, mirror_lower, solve_spd, upper_root
 from ..errors import ModelError
 from ..model.mechanism import Mechanism
+from .constrained.derivatives import (
+    ConstrainedDerivatives,
+    Limbs,
+    constrained_forward_dynamics_derivatives,
+    derivatives_by,
+    loads_of,
+)
 from .constrained.description import Constraint, row_slices
-from .constrained.forward import ConstrainedMotion, constrained_forward_dynamics
+from .constrained.forward import ConstrainedMotion, Solved, constrained_forward_dynamics
 from .constrained.multipliers import multipliers, refuse_conflict
 from .constrained.response import Felt
 from .constrained.rows import Held, held, in_given_axes, solved_jacobian, wanted
@@ -48,7 +55,11 @@ from .diagonalized.rates_and_forces import (
 from .forward_dynamics import forward_dynamics
 from .inverse_dynamics import bias_forces, gravity_forces, motion
 from .kinematics import Reference, jacobian
-from .linearized.conventional import conventional_forward_derivatives, conventional_forward_jvp
+from .linearized.conventional import (
+    conventional_derivatives,
+    conventional_forward_derivatives,
+    conventional_forward_jvp,
+)
 from .linearized.forward_derivatives import (
     ForwardDynamicsDerivatives,
     Method,
@@ -57,6 +68,7 @@ from .linearized.forward_derivatives import (
 )
 from .linearized.inverse_derivatives import Axes
 from .linearized.loads import Load
+from .linearized.nominal import nominal
 from .mass_matrix import mass_matrix, mass_matrix_inverse
 from .operational_space import operational_space_inertia_inverse
 from .underactuated.hybrid_dynamics import HybridDynamics, hybrid_dynamics, hybrid_response
@@ -140,6 +152,39 @@ def _(
     mask: np.ndarray | None = None,
     anchors: np.ndarray | None = None,
 ) -> ConstrainedMotion:
+    solved = _solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors)
+    return ConstrainedMotion(solved.qdd, in_given_axes(solved.places, solved.forces))
+
+
+@with_followers(constrained_forward_dynamics_derivatives)
+def _(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    constraints: Sequence[Constraint],
+    f_ext: np.ndarray | None = None,
+    mask: np.ndarray | None = None,
+    anchors: np.ndarray | None = None,
+) -> ConstrainedDerivatives:
+    """By Algorithm 4, all joints in one limb."""
+    solved = _solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors)
+    loads = loads_of(mech, solved, f_ext)
+    dq, dqd, M_inv = conventional_derivatives(mech, q, qd, solved.qdd, loads)
+    n = nominal(mech, q, qd, solved.qdd, loads)
+    return derivatives_by(mech, n, Limbs(0, M_inv, dq, dqd), solved, mask)
+
+
+def _solved_motion(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    constraints: Sequence[Constraint],
+    f_ext: np.ndarray | None,
+    mask: np.ndarray | None,
+    anchors: np.ndarray | None,
+) -> Solved:
     """A = K M⁻¹ Kᵀ."""
     H, phi, M = mech.H(q), mech.phi(q), mass_matrix(mech, q)
     moving = motion(mech, H, phi, q, qd, np.zeros(mech.nv), f_ext)
@@ -150,7 +195,7 @@ def _(
     solved = multipliers(felt, rows.k - felt.free, rows.size, mask)
     refuse_conflict("constrained_forward_dynamics", mech, constraints, solved.missed)
     qdd = qdd + moved @ solved.forces
-    return ConstrainedMotion(solved.met * qdd, solved.met * in_given_axes(places, solved.forces))
+    return Solved(solved.met * qdd, solved.met * solved.forces, places, felt)
 
 
 def _felt(

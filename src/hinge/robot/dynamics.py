@@ -8,6 +8,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..algorithms.constrained.derivatives import ConstrainedDerivatives
 from ..algorithms.constrained.description import Constraint
 from ..algorithms.constrained.forward import ConstrainedMotion
 from ..algorithms.lagrangian import LagrangianDerivatives
@@ -119,6 +120,27 @@ class Dynamics(Front):
 
         mask: (…, constraints), 0 for those that do not act, 1 for those that do.
         anchors: (…, contacts, 4, 4), where contacts with a stiffness are drawn to.
+        """
+        ...
+
+    @compiled(ConstrainedDerivatives)
+    def constrained_forward_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        constraints: Constraint | Sequence[Constraint],
+        f_ext: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        anchors: ArrayLike | None = None,
+        out: Sequence[np.ndarray] | None = None,
+        **numbers: Unpack[Numbers],
+    ) -> ConstrainedDerivatives:
+        """∂q̈ as `.dq .dqd .dtau`, (…, nv, nv) each, ∂λ as `.forces_dq` …, (…, rows, nv) each.
+
+        Of the motion of `constrained_forward_dynamics`, with the same mask and anchors; ∂q is along
+        the joints' tangents.  f_ext keeps its components in body axes, anchors stay where they are.
+        Of redundant constraints ∂q̈ is unique, ∂λ one of those that go with it.
         """
         ...
 

@@ -18,10 +18,10 @@ from ..declare import algorithm
 from ..inverse_dynamics import motion
 from .description import Constraint
 from .multipliers import multipliers, refuse_conflict
-from .response import accelerations, response
-from .rows import held, in_given_axes, wanted
+from .response import Felt, accelerations, response
+from .rows import Held, held, in_given_axes, wanted
 
-__all__ = ["ConstrainedMotion", "constrained_forward_dynamics"]
+__all__ = ["ConstrainedMotion", "Solved", "constrained_forward_dynamics", "solved_motion"]
 
 
 class ConstrainedMotion(NamedTuple):
@@ -33,6 +33,15 @@ class ConstrainedMotion(NamedTuple):
 
     qdd: Any
     forces: Any
+
+
+class Solved(NamedTuple):
+    """q̈, and λ in the axes in which the rows are solved for; what was solved."""
+
+    qdd: np.ndarray
+    forces: np.ndarray
+    places: list[Held]
+    felt: Felt
 
 
 @algorithm(joint_level=True, independent_joints=True)
@@ -52,6 +61,21 @@ def constrained_forward_dynamics(
     mask: (constraints,), 0 for those that do not act.  anchors: (contacts, 4, 4), where contacts
     with a stiffness are drawn to.
     """
+    solved = solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors)
+    return ConstrainedMotion(solved.qdd, in_given_axes(solved.places, solved.forces))
+
+
+def solved_motion(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    constraints: Sequence[Constraint],
+    f_ext: np.ndarray | None,
+    mask: np.ndarray | None,
+    anchors: np.ndarray | None,
+) -> Solved:
+    """The sweeps: out, in, out."""
     H, phi = mech.H(q), mech.phi(q)
     moving = motion(mech, H, phi, q, qd, np.zeros(mech.nv), f_ext)
     places = held(mech, phi, constraints, anchors)
@@ -60,4 +84,4 @@ def constrained_forward_dynamics(
     solved = multipliers(found.felt, rows.k - found.felt.free, rows.size, mask)
     refuse_conflict("constrained_forward_dynamics", mech, constraints, solved.missed)
     qdd = mech.join(accelerations(mech, H, phi, found, solved.forces))
-    return ConstrainedMotion(solved.met * qdd, solved.met * in_given_axes(places, solved.forces))
+    return Solved(solved.met * qdd, solved.met * solved.forces, places, found.felt)
