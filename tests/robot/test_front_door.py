@@ -280,6 +280,7 @@ def test_names_that_are_equal_but_not_the_same_object():
         )
 
 
+SLIDE = hinge.LoopConstraint("tool", "world", axes=(3,))
 CHOICES = {
     "reference": ["aligned", "body", "world"],
     "about": ["com", "world"],
@@ -291,6 +292,7 @@ CHOICES = {
     "active": [("joint1",), ("joint2", "joint3"), [True, False, True], "joint3"],
     "frame": ["tool", "link2", "world"],
     "frames": ["tool", ("tool", "link1")],
+    "constraints": [SLIDE, (SLIDE,), [SLIDE, hinge.Contact("link2", damping=3.0)]],
 }
 
 
@@ -313,7 +315,7 @@ def random_call(robot, method, rng):
 @pytest.mark.parametrize("seed", range(4))
 def test_any_calls_in_any_order_give_what_the_checked_way_gives(seed):
     rng, robot, other = np.random.default_rng(seed), zoo.arm(3), zoo.arm(3)
-    chosen = [inspect.getattr_static(Robot, n) for n in COMPILED if "constrained" not in n]
+    chosen = [inspect.getattr_static(Robot, n) for n in COMPILED]
     methods = [chosen[i] for i in rng.choice(len(chosen), 8, replace=False)]
     for _ in range(150):
         method = methods[rng.integers(len(methods))]
@@ -347,6 +349,30 @@ def test_a_list_that_changes_is_read_again():
     second = robot.hybrid_dynamics(x, x, x, x, active)
     assert not np.array_equal(first.tau, second.tau)
     assert_close(second.tau, robot.alg.hybrid_dynamics(x, x, x, x, ["joint2"]).tau, 20 * EPS)
+
+
+@short_way
+def test_constraints_in_tuples_and_lists_go_straight_to_machine_code(monkeypatch):
+    """Whoever holds them; a list is looked into at every call."""
+    robot, x = zoo.arm(3), np.ones(3)
+    a, b = SLIDE, hinge.LoopConstraint("tool", "world", axes=(4,))
+    spellings = [lambda: a, lambda: (a, b), lambda: [a, b], lambda: [b], tuple]
+    move, mask = robot.constrained_forward_dynamics, [1.0]
+    for make in spellings:
+        for _ in range(3):
+            getattr(robot, move.__name__)(x, x, x, make())
+    robot.constrained_forward_dynamics(x, x, x, [a], mask=np.array(mask))
+    expected = [robot.alg.constrained_forward_dynamics(x, x, x, _listed(f())) for f in spellings]
+    monkeypatch.setattr(Method, "call", None)
+    for make, motion in zip(spellings, expected, strict=True):
+        assert_close(robot.constrained_forward_dynamics(x, x, x, make()).qdd, motion.qdd, 100 * EPS)
+    robot.constrained_forward_dynamics(x, x, x, [a], mask=np.array(mask))
+    with pytest.raises(TypeError):
+        robot.constrained_forward_dynamics(x, x, x, [b, a])
+
+
+def _listed(constraints):
+    return [constraints] if isinstance(constraints, hinge.LoopConstraint) else constraints
 
 
 def test_forces_come_and_go():

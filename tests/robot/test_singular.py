@@ -26,8 +26,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::hinge.ModelWarning")
 AXES = ((0, 1, 0), (1, 0, 0), (0, 0, 1))
 # methods in which nothing is divided by an inertia
 WITHOUT_INVERSE = {
-    "bias_forces", "center_of_mass", "christoffel", "coriolis_matrix", "crba", "difference",
-    "frame_acceleration", "frame_pose", "frame_velocity", "generalized_momentum",
+    "anchors", "bias_forces", "center_of_mass", "christoffel", "coriolis_matrix", "crba",
+    "difference", "frame_acceleration", "frame_pose", "frame_velocity", "generalized_momentum",
     "gravity_forces", "integrate", "inverse_dynamics", "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp", "inverse_kinematics", "jacobian", "kinetic_energy",
     "lagrangian_derivatives", "mass_matrix", "mass_matrix_rate",

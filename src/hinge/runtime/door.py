@@ -2,7 +2,8 @@
 
 What a door is told once (`learn`) it does by itself from then on; `emit/llvm/door.py` says how.
 Arguments that are not arrays are told apart by identity, which for the immutable ones that are
-learned means the same value: "tool" written in a program is one object, call after call.
+learned means the same value: "tool" written in a program is one object, call after call.  Tuples
+and lists are told apart by what is in them.
 """
 
 from __future__ import annotations
@@ -92,9 +93,9 @@ class Door:
         """
         pairs = list(zip(self.parameters, values, strict=True))
         # arrays are not kept: neither they nor out are part of the question
-        kept = [None if p.is_array else x for p, x in pairs]
+        kept = [None if p.is_array else tuple(x) if type(x) is list else x for p, x in pairs]
         question = [
-            _GIVEN if p.is_array and p.name != "out" and x is not None else id(k)
+            _GIVEN if p.is_array and p.name != "out" and x is not None else _question(k)
             for (p, x), k in zip(pairs, kept, strict=True)
         ]
         if not self._most or not all(map(_is_lasting, kept)):
@@ -109,8 +110,12 @@ class Door:
                 at, self._turn = self._turn, (self._turn + 1) % self._most
             try:
                 # the table first: until then another thread may be sent to what it says
-                self._write(at, question, entry, max(len(known), at + 1))
-                self._answers[at : at + 1] = [(question, kept, entry)]
+                # items of tuples and lists, after their number
+                lists = [q for q in question if isinstance(q, tuple)]
+                items = {q: np.array([len(q), *q], dtype=np.int64) for q in lists}
+                wanted = [items[q].ctypes.data + 1 if isinstance(q, tuple) else q for q in question]
+                self._write(at, wanted, entry, max(len(known), at + 1))
+                self._answers[at : at + 1] = [(question, kept, entry, items)]
             except BaseException:
                 # an interrupt: what the table has addresses of may not be kept
                 self._table[2:4] = (0, -1)
@@ -143,6 +148,11 @@ def _code() -> Library:
         from ..emit.llvm.door import door_text
 
         return helper_library(door_text())
+
+
+def _question(value: Any) -> int | tuple[int, ...]:
+    """What tells a value from others: which object it is, or which are in it."""
+    return tuple(map(id, value)) if type(value) is tuple else id(value)
 
 
 def _is_lasting(value: Any) -> bool:

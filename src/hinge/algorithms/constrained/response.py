@@ -90,7 +90,7 @@ def response(
         D[k], eps[k] = Factor(D_k), tau[k] - H[k] @ z[k]
         E[k] = {i: H[k] @ column.Z for i, column in columns[k].items()}
         sums.add(D[k], eps[k], E[k])
-        sums.add_bounds(np.diagonal(D_k), H[k], columns[k])
+        sums.add_bounds(D[k], H[k], columns[k])
         if p:
             P[p] = P[p] + congruence(P_plus, phi[k])
             z[p] = z[p] + phi[k] @ (z[k] + G[k] @ eps[k])  # (2)
@@ -151,12 +151,12 @@ class _Sums:
                 columns = self.slices[j]
                 self._A[rows, columns] = self._A[rows, columns] + y.T @ half[j]
 
-    def add_bounds(self, D: np.ndarray, H: np.ndarray, columns: dict[int, _Column]) -> None:
+    def add_bounds(self, D: Factor, H: np.ndarray, columns: dict[int, _Column]) -> None:
         """The same with the sizes of what a joint feels, as if it all were of one sign."""
         turn, slide = abs(H[:, :3]).sum(axis=1), abs(H[:, 3:]).sum(axis=1)
         for i, (_, lever) in columns.items():
             felt = turn, turn * lever + slide
-            sizes = [sum(x * x / d for x, d in zip(part, D, strict=True)) for part in felt]
+            sizes = [sum(part * part * D.d_inv) for part in felt]
             rows = self.slices[i]
             self.bound[rows] = self.bound[rows] + np.array([sizes[a // 3] for a in self.axes[i]])
 

@@ -11,16 +11,16 @@ from typing import final
 
 from ...graph.program import Program
 from .builder import NULL, Function, Loop, Operand, Value, i64
-from .python import TUPLE, data, item
+from .python import LIST, TUPLE, data, item, kind_of
 
 __all__ = ["Call"]
 
 # offsets in PyArrayObject on 64-bit builds with a global lock: after the 16 bytes of the object
-_TYPE, _ND, _DIMENSIONS, _DESCR, _FLAGS = 8, 24, 32, 56, 64
+_ND, _DIMENSIONS, _DESCR, _FLAGS = 24, 32, 56, 64
 _READABLE, _WRITEABLE = 0x101, 0x501
 # bytes, number among the types of NumPy, descriptor
 _KINDS = {"double": (8, 12, "@hinge_descr_f64"), "float": (4, 11, "@hinge_descr_f32")}
-_NDARRAY, _LIST, _OUT = (Value("ptr", f"@hinge_{name}") for name in ("ndarray", "list", "out"))
+_NDARRAY, _OUT = Value("ptr", "@hinge_ndarray"), Value("ptr", "@hinge_out")
 
 
 @final
@@ -84,7 +84,7 @@ class Call:
 
     def array(self, array: Value, flags: int, dimensions: int) -> None:
         """An ndarray of the right kind."""
-        self.need_equal(self.code.field("ptr", array, _TYPE), _NDARRAY)
+        self.need_equal(kind_of(self.code, array), _NDARRAY)
         self.need_equal(self.code.field("ptr", array, _DESCR), self.descr)
         have = self.code.op("and", self.code.field("i32", array, _FLAGS), flags)
         self.need_equal(have, flags)
@@ -132,7 +132,7 @@ class Call:
         given = code.entry("ptr", code.parameters[1], len(self.program.inputs))
         if self.program.form is None:
             return [given]
-        kind, known = code.field("ptr", given, _TYPE), (_LIST, TUPLE, self.own(1))
+        kind, known = kind_of(code, given), (LIST, TUPLE, self.own(1))
         listed, plain, named = (code.compare("icmp eq", kind, t) for t in known)
         self.need(code.op("or", listed, code.op("or", plain, named)))
         size, get = (

@@ -12,14 +12,15 @@ to the Python callable that is the first item of `self`; the second is an array 
            count    out   answers  direct   first answer  names (count), defaults (count), answers
 
 An answer is: function, self, number of arrays, their parameters (ROOM), what is wanted of each
-parameter (ROOM; 0: anything but None).  direct: so many arguments, none by name, are the arrays of
-the first answer.  out: the parameter of that name, or −1.
+parameter (ROOM; 0: anything but None; odd: a tuple or a list, with as many items as the number at
+the address before says, which are those that follow it).  direct: so many arguments, none by name,
+are the arrays of the first answer.  out: the parameter of that name, or −1.
 """
 
 from __future__ import annotations
 
 from .builder import HEAD, NULL, Function, Loop, Value, i64
-from .python import CALL, data, item
+from .python import CALL, LIST, TUPLE, data, item, kind_of
 
 __all__ = ["ANSWER", "MOST_ANSWERS", "NAMES", "ROOM", "door_text"]
 
@@ -31,8 +32,12 @@ _NONE, _OUT_NAMES = Value("ptr", "@hinge_none"), Value("ptr", "@hinge_out_names"
 _DECLARATIONS = """
 @hinge_none = external global i8
 @hinge_out_names = external global i8
+@hinge_tuple = external global i8
+@hinge_list = external global i8
 declare i64 @hinge_size(ptr)
 declare ptr @hinge_item(ptr, i64)
+declare i64 @hinge_list_size(ptr)
+declare ptr @hinge_list_item(ptr, i64)
 declare ptr @hinge_vectorcall(ptr, ptr, i64, ptr)
 """
 
@@ -50,7 +55,29 @@ def door_text() -> str:
         answer = _answer(code, table, first, slots, unknown)
         _hand_on(code, table, answer, slots, handed)
     code.hand_on("hinge_vectorcall", item(code, own, 0), *given, result="ptr")
-    return "\n".join([HEAD, _DECLARATIONS, code.text()])
+    return "\n".join([HEAD, _DECLARATIONS, _has_items(), code.text()])
+
+
+def _has_items() -> str:
+    """1 if an object is a tuple or a list of certain items, else 0."""
+    code = Function("has_items", "i64", "ptr x", "ptr wanted")
+    x, wanted = code.parameters
+    count, items = code.entry("i64", wanted, 0), code.at(wanted, 1, "i64")
+    for kind, size, get in (
+        (TUPLE, "hinge_size", "hinge_item"),
+        (LIST, "hinge_list_size", "hinge_list_item"),
+    ):
+        with code.when(code.compare("icmp eq", kind_of(code, x), kind)):
+            with code.once() as other:
+                found = code.call(size, x, result="i64")
+                code.leave(other, code.compare("icmp ne", found, count))
+                with code.count(0, count) as place:
+                    each = code.call(get, x, place.i, result="ptr")
+                    same = code.entry("ptr", items, place.i)
+                    code.leave(other, code.compare("icmp ne", each, same))
+                code.ret(i64(1))
+            code.ret(i64(0))
+    return code.ret(i64(0)).text()
 
 
 def _direct(code: Function, table: Value, first: Value) -> None:
@@ -115,7 +142,13 @@ def _answer(code: Function, table: Value, first: Value, slots: Value, unknown: L
                 none = code.compare("icmp eq", x, _NONE)
                 bad = code.op("and", other, code.op("or", certain, none))
                 counts = code.compare("icmp ne", place.i, out)
-                code.leave(misfit, code.op("and", bad, counts))
+                with code.when(code.op("and", bad, counts)):
+                    number = code.cast("ptrtoint", wanted, "i64")
+                    odd = code.op("and", number, 1)
+                    code.leave(misfit, code.compare("icmp eq", odd, 0))
+                    items = code.at(wanted, -1)
+                    fits = code.call("has_items", x, items, result="i64")
+                    code.leave(misfit, code.compare("icmp eq", fits, 0))
             code.jump(look.done)
         look.next = [code.op("add", k, 1), code.at(answer, ANSWER, "i64")]
     return answer

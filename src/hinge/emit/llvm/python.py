@@ -5,19 +5,24 @@ from __future__ import annotations
 from .builder import NULL, Function, Operand, Value, i64
 from .flavor import Flavor
 
-__all__ = ["CALL", "TUPLE", "data", "helpers", "item"]
+__all__ = ["CALL", "LIST", "TUPLE", "data", "helpers", "item", "kind_of"]
 
 # what Python gives: its own object, arguments by place and then by name, how many by place, names
 CALL = ("ptr self", "ptr args", "i64 nargs", "ptr names")
-TUPLE = Value("ptr", "@hinge_tuple")
-# where an ndarray has the address of its numbers
-_DATA = 16
+TUPLE, LIST = Value("ptr", "@hinge_tuple"), Value("ptr", "@hinge_list")
+# where an object has its type, and an ndarray the address of its numbers
+_TYPE, _DATA = 8, 16
 
 
 def item(code: Function, whole: Value, i: Operand) -> Value:
     """An item of a tuple."""
     index = i if isinstance(i, Value) else i64(i)
     return code.call("hinge_item", whole, index, result="ptr")
+
+
+def kind_of(code: Function, x: Value) -> Value:
+    """The type of an object."""
+    return code.field("ptr", x, _TYPE)
 
 
 def data(code: Function, array: Value) -> Value:
