@@ -5,7 +5,10 @@ A new algorithm is declared in a file of its own and listed here: imported, publ
 
 from . import dense as dense
 from .configuration import difference, integrate, neutral, random_configuration, tangent_rate
-from .constrained.derivatives import constrained_forward_dynamics_derivatives
+from .constrained.derivatives import (
+    constrained_changes,
+    constrained_forward_dynamics_derivatives,
+)
 from .constrained.forward import constrained_forward_dynamics
 from .constrained.rows import anchors, constraint_bias, constraint_error, constraint_jacobian
 from .declare import Bound, bound
@@ -83,6 +86,7 @@ __all__ = [
     "center_of_mass",
     "christoffel",
     "complete_motion",
+    "constrained_changes",
     "constrained_forward_dynamics",
     "constrained_forward_dynamics_derivatives",
     "constraint_bias",
@@ -167,6 +171,7 @@ class Algorithms(Bound):
     center_of_mass = bound(center_of_mass)
     christoffel = bound(christoffel)
     complete_motion = bound(complete_motion)
+    constrained_changes = bound(constrained_changes)
     constrained_forward_dynamics = bound(constrained_forward_dynamics)
     constrained_forward_dynamics_derivatives = bound(constrained_forward_dynamics_derivatives)
     constraint_bias = bound(constraint_bias)

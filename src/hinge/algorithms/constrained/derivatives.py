@@ -43,9 +43,11 @@ from .multipliers import generalized_inverse
 from .rows import in_given_axes
 
 __all__ = [
+    "ConstrainedChanges",
     "ConstrainedDerivatives",
     "Core",
     "Limbs",
+    "constrained_changes",
     "constrained_forward_dynamics_derivatives",
     "derivatives_by",
     "limbs_of",
@@ -99,6 +101,46 @@ def constrained_forward_dynamics_derivatives(
     solved = solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors)
     n = nominal(mech, q, qd, solved.qdd, loads_of(mech, solved, f_ext))
     return derivatives_by(mech, n, limbs_of(mech, n), solved, mask)
+
+
+class ConstrainedChanges(NamedTuple):
+    """A held motion, and what its derivatives need beside M⁻¹ and those of inverse dynamics.
+
+    qdd: (nv,).  loads: all forces on bodies, (n_bodies, 6).  K; dq, dqd: of K q̈ − k; turn: of λ, as
+    its axes turn; (rows, nv) each.  push: joint forces of λ beyond loads in body axes, (nv, nv).
+    A_inv: (rows, rows).
+    """
+
+    qdd: Any
+    loads: Any
+    K: Any
+    dq: Any
+    dqd: Any
+    turn: Any
+    push: Any
+    A_inv: Any
+
+
+@algorithm()
+def constrained_changes(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    constraints: Sequence[Constraint],
+    f_ext: np.ndarray | None = None,
+    mask: np.ndarray | None = None,
+    anchors: np.ndarray | None = None,
+) -> ConstrainedChanges:
+    """The part of the derivatives that constraints add, all rows in the axes given.  O(N)."""
+    solved = solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors)
+    loads = loads_of(mech, solved, f_ext)
+    n = nominal(mech, q, qd, solved.qdd, loads)
+    rows = changes(mech, n, solved.places, solved.forces)
+    parts = (in_given_axes(solved.places, x) for x in rows[:4])
+    half = in_given_axes(solved.places, generalized_inverse(solved.felt, mask))
+    A_inv = in_given_axes(solved.places, half.T)
+    return ConstrainedChanges(solved.qdd, loads, *parts, rows.pushed.T @ rows.push, A_inv)
 
 
 def loads_of(mech: Mechanism, solved: Solved, f_ext: np.ndarray | None = None) -> np.ndarray:
