@@ -13,6 +13,7 @@ from rich.console import Console
 
 from .calls import ROBOTS as CALLED
 from .calls import calls
+from .contact import held
 from .fresh import first_call, import_times
 from .hybrid import LINKS, hybrids
 from .linearized import ROBOTS as LINEARIZED
@@ -31,7 +32,7 @@ from .others import Casadi
 from .peers import cores
 from .report import show, write
 from .results import Results, environment
-from .robots import CASES, Case, make
+from .robots import CASES, FEET, HELD, Case, make
 from .rollouts import ROBOTS, rollouts
 from .total_rates import ROBOTS as RATED
 from .total_rates import total_rates
@@ -45,6 +46,7 @@ SECTIONS = (
     "rates",
     "hybrid",
     "linearized",
+    "contact",
     "compile",
     "import",
 )
@@ -150,8 +152,20 @@ def _run(plan: Plan, results: Results) -> Iterator[str]:
             for row in linearized(make(name), plan.settings):
                 results.rows.append(row)
                 yield f"{row.quantity} of {name}"
+    if "contact" in plan.sections:
+        yield from _contacts(plan, results)
     if "threads" in plan.sections and cores() > 1:
         yield from _scaling(plan, results)
+
+
+def _contacts(plan: Plan, results: Results) -> Iterator[str]:
+    for name in FEET:
+        for row in held(make(name), plan.settings):
+            results.rows.append(row)
+            yield f"{row.quantity} of {name}, {row.kind}"
+        for quantity in HELD:
+            yield f"first call, {name}, {quantity}"
+            results.first_calls.append(first_call(name, quantity, 1 if plan.quick else 3))
 
 
 def _first_calls(plan: Plan, results: Results) -> Iterator[str]:

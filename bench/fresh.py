@@ -103,16 +103,18 @@ def _resident() -> float:
 def _main(case_name: str, quantity: str) -> None:
     import hinge
 
-    from .robots import ARGUMENTS, make
+    from .robots import ARGUMENTS, HELD, contacts, make
 
     mechanism = make(case_name).mechanism
+    names = (ARGUMENTS | HELD)[quantity]
+    settings = {"constraints": contacts(case_name)} if quantity in HELD else {}
     q = np.linspace(0.1, 1.0, mechanism.nq)
-    given = [q, *np.full((2, mechanism.nv), 0.5)][: len(ARGUMENTS[quantity])]
+    given = dict(zip(names, [q, *np.full((2, mechanism.nv), 0.5)], strict=False))
     before, start = _resident(), time.perf_counter()
     robot = hinge.Robot(mechanism)
-    getattr(robot, quantity)(*given)
+    getattr(robot, quantity)(**given, **settings)
     seconds, memory = time.perf_counter() - start, _resident() - before
-    operations = robot.kernel(quantity, *ARGUMENTS[quantity]).ops._asdict()
+    operations = robot.kernel(quantity, *names, **settings).ops._asdict()
     print(json.dumps({"seconds": seconds, "memory": memory, "operations": operations}))
 
 

@@ -19,7 +19,7 @@ from .rollouts import STEPS
 
 __all__ = ["show", "write"]
 
-_PEERS = ("pin", "mujoco", "casadi", "frax", "plain", "without out")
+_PEERS = ("pin", "mujoco", "casadi", "frax", "plain", "without out", "with masks")
 _NONE = "–"
 
 
@@ -109,6 +109,9 @@ def _tables(results: Results) -> list[Table]:
         _contest(results, "derivatives", "Derivatives, a megabyte of results, one thread"),
         _contest(results, "many derivatives", f"Derivatives, batches of {BATCH} on one thread"),
         _contest(results, "one derivative", "Derivatives, one state, one call from Python"),
+        _contest(results, "held", "Feet on the ground, batches on one thread"),
+        _contest(results, "one held", "Feet on the ground, one call from Python"),
+        _contest(results, "masks", "Feet on the ground, with masks and without"),
         _scaling(results),
         _first_calls(results),
         _imports(results),

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .calls import LEAST, MOST_FRESH, aims
+from .contact import AIMS, MOST_MASKED
 from .fresh import FirstCall
 from .measure import Row
 from .operators import AIM as OPERATORS
 from .peers import cores
+from .robots import HELD
 
 __all__ = ["Results", "Target", "environment", "targets"]
 
@@ -95,6 +97,7 @@ def targets(results: Results) -> list[Target]:
         *_threads(results),
         *_long_chain(results),
         *_hybrid(results),
+        *_held(results),
     ]
 
 
@@ -156,6 +159,22 @@ def _hybrid(results: Results) -> Iterator[Target]:
     row = results.row("hybrid", "space_arm7", "hybrid_dynamics")
     what = "free-flying arm: hybrid dynamics against crba and NumPy's Schur complement"
     yield Target(what, 20.0, True, "×", row and row.ratio.get("pin"))
+
+
+def _held(results: Results) -> Iterator[Target]:
+    for case, aim in AIMS.items():
+        label = {"talos": "Talos on two flat feet", "solo12": "Solo12 on four points"}[case]
+        for quantity in HELD:
+            what = f"{label}: {quantity.replace('_', ' ')}"
+            batch, one = (results.row(kind, case, quantity) for kind in ("held", "one held"))
+            masks, first = results.row("masks", case, quantity), results.first_call(case, quantity)
+            yield Target(f"{what}, batch", aim.batch, False, "s", batch and batch.best["hinge"])
+            ratio = batch.ratio.get("pin") if batch else None
+            yield Target(f"{what}, batch against Pinocchio's", aim.ratio, True, "×", ratio)
+            yield Target(f"{what}, one call", aim.call, False, "s", one and one.best["hinge"])
+            yield Target(f"{what}, first call", aim.first, False, "s", first and first.cold)
+            over = masks and masks.ratio["with masks"]
+            yield Target(f"{what}, masks over none", MOST_MASKED, False, "×", over)
 
 
 def environment() -> tuple[dict[str, str], float]:

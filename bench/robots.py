@@ -9,18 +9,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 import hinge
 
-__all__ = ["ARGUMENTS", "CASES", "CHAINS", "Case", "States", "chain", "random_states"]
+__all__ = ["ARGUMENTS", "CASES", "CHAINS", "FEET", "HELD", "Case", "States"]
+__all__ += ["chain", "contacts", "random_states"]
 
 # what each quantity is a function of
 ARGUMENTS = {
     "inverse_dynamics": ("q", "qd", "qdd"),
     "forward_dynamics": ("q", "qd", "tau"),
     "mass_matrix": ("q",),
+}
+# the same of robots on their feet
+HELD = {
+    "constrained_forward_dynamics": ("q", "qd", "tau"),
+    "impulse_dynamics": ("q", "qd"),
+}
+FEET: dict[str, tuple[Literal["point", "flat"], tuple[str, ...]]] = {
+    "talos": ("flat", ("left_sole_link", "right_sole_link")),
+    "solo12": ("point", ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")),
 }
 CHAINS = (8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -31,6 +42,10 @@ _FILES = {
     "anymal": ("ANYmal", "anymal_b_simple_description/robots/anymal.urdf", True, ()),
     "talos": ("Talos", "talos_data/robots/talos_reduced.urdf", True, ()),
 }
+
+
+# those of some sections only
+_MORE = {"solo12": ("Solo12", "solo_description/robots/solo12.urdf", True, ())}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +91,7 @@ def make(name: str) -> Case:
     if name.startswith("chain"):
         links = int(name.removeprefix("chain"))
         return Case(name, f"chain of {links}", chain(links))
-    label, path, floating, welded = _FILES[name]
+    label, path, floating, welded = (_FILES | _MORE)[name]
     text = _welded(_folder().joinpath(path).read_text(), welded)
     with warnings.catch_warnings():
         # files with odd inertias: every contestant gets the same ones
@@ -86,6 +101,12 @@ def make(name: str) -> Case:
 
 
 CASES = (*_FILES, *(f"chain{n}" for n in CHAINS))
+
+
+def contacts(name: str) -> tuple[hinge.Contact, ...]:
+    """The feet of a robot."""
+    kind, frames = FEET[name]
+    return tuple(hinge.Contact(frame, kind) for frame in frames)
 
 
 def _folder() -> Path:

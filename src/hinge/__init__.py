@@ -36,6 +36,8 @@ from .runtime.kernel import Kernel
 __all__ = [
     "ArgumentError",
     "Body",
+    "ConstrainedForces",
+    "ConstrainedHybridMotion",
     "ConstrainedMotion",
     "Contact",
     "Cylindrical",
@@ -45,6 +47,7 @@ __all__ = [
     "Helical",
     "HingeError",
     "ImmutableError",
+    "Impact",
     "Inertia",
     "InverseKinematics",
     "Joint",
@@ -95,8 +98,11 @@ __version__ = "0.1.0"
 
 # what not every program needs is imported when it is first asked for
 _LATER = {
+    "ConstrainedForces": "algorithms.constrained.inverse",
+    "ConstrainedHybridMotion": "algorithms.constrained.forward",
     "ConstrainedMotion": "algorithms.constrained.forward",
     "Contact": "algorithms.constrained.description",
+    "Impact": "algorithms.constrained.impulse",
     "InverseKinematics": "algorithms.inverse_kinematics",
     "LoopConstraint": "algorithms.constrained.description",
     "MechanismBuilder": "model.builder",
@@ -123,7 +129,9 @@ _LATER = {
 if TYPE_CHECKING:
     from . import control, operators
     from .algorithms.constrained.description import Contact, LoopConstraint
-    from .algorithms.constrained.forward import ConstrainedMotion
+    from .algorithms.constrained.forward import ConstrainedHybridMotion, ConstrainedMotion
+    from .algorithms.constrained.impulse import Impact
+    from .algorithms.constrained.inverse import ConstrainedForces
     from .algorithms.inverse_kinematics import InverseKinematics
     from .functions.derivatives import grad, hessian, jacobian, jvp, vjp
     from .functions.rollout import rollout

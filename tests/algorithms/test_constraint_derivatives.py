@@ -149,3 +149,31 @@ def test_generalized_inverses_of_less_than_full_rank():
     part = generalized_inverse(felt, np.array([1.0, 0.0]))
     assert_close(part[:2, :2] * units[:2, :2], np.linalg.inv(A[:2, :2]) * units[:2, :2], 1e3 * EPS)
     assert not part[2:].any()
+
+
+@pytest.mark.parametrize("name", ["everything", "tree1", "quadruped", "gripper"])
+def test_derivatives_of_impacts_are_exact(name):
+    """With restitution, masks, mimics; whatever stabilises the constraints."""
+    robot = everything() if name == "everything" else ROBOTS[name]
+    s = random_state(robot, 6)
+    held = {
+        "everything": [KINDS["hinge"], Contact("right_free", "flat", anchor=ANCHOR, **GAINS)],
+        "tree1": [Contact(robot.frame_names[-1])],
+        "quadruped": FEET,
+        "gripper": [LoopConstraint("pad", "left", (2, 5))],
+    }[name]
+    given = {"restitution": np.linspace(0.1, 0.4, len(held))}
+    if name == "quadruped":
+        given["mask"] = np.array([1.0, 0.0, 1.0, 1.0])
+    alg = robot.alg
+    got = alg.impulse_dynamics_derivatives(s.q, s.qd, held, **given)
+
+    def impact(q, qd, _):
+        return alg.impulse_dynamics(q, qd, held, **given)
+
+    expected = by_complex_step(robot, s, impact, np.eye(robot.nv))
+    for x, y, name in zip(got, [expected[i] for i in (0, 1, 3, 4)], got._fields, strict=True):
+        assert_close(x.astype(float), y, 2000 * EPS, what=name)
+    plain = alg.impulse_dynamics_derivatives(s.q, s.qd, held)
+    K = alg.constraint_jacobian(s.q, held)
+    assert_close(K @ plain.dqd.astype(float), np.zeros(K.shape), 1e4 * EPS)

@@ -50,3 +50,20 @@ def test_feet_that_move_are_held_as_pinocchio_holds_them(name, reference):
     a = pin.constraintDynamics(oracle.model, oracle.data, *state, models, datas, steps)
     assert_close(motion.qdd, oracle.G.T @ a, 2e4 * EPS)
     assert_close(motion.forces, forces_of(contacts, datas), 2e4 * EPS)
+
+
+@pytest.mark.parametrize("name", FEET)
+def test_impacts_are_pinocchios(name):
+    kind, frames = FEET[name]
+    oracle = load(name, "floating")
+    robot, s = oracle.robot, wild_state(oracle.robot, 2)
+    contacts = [Contact(frame, kind) for frame in frames]
+    back = np.full(len(contacts), 0.3)
+    impact = robot.alg.impulse_dynamics(s.q, s.qd, contacts, back)
+    models, datas = held_by_pinocchio(oracle, contacts)
+    state = oracle.configuration(s.q), oracle.G @ s.qd
+    # it makes one step only, which μ would leave behind
+    steps = pin.ProximalSettings(1e-12, 0.0, 10)
+    v = pin.impulseDynamics(oracle.model, oracle.data, *state, models, datas, 0.3, steps)
+    assert_close(impact.qd_plus, oracle.G.T @ v, 2e4 * EPS)
+    assert_close(impact.impulses, forces_of(contacts, datas), 2e4 * EPS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from hinge import Contact
@@ -42,3 +43,24 @@ def test_derivatives_on_feet_are_pinocchios(name, reference):
     for ours, theirs in (("dq", "dlambda_dq"), ("dqd", "dlambda_dv"), ("dtau", "dlambda_dtau")):
         expected = getattr(data, theirs)[rows] @ G
         assert_close(getattr(got, f"forces_{ours}"), expected, 1e6 * EPS, what=f"forces_{ours}")
+
+
+@pytest.mark.parametrize("name", FEET)
+def test_derivatives_of_impacts_are_pinocchios(name):
+    """Pinocchio's are of the jump q̇⁺ − q̇."""
+    kind, frames = FEET[name]
+    oracle = load(name, "floating")
+    robot, s = oracle.robot, wild_state(oracle.robot, 2)
+    contacts = [Contact(frame, kind, reference="body") for frame in frames]
+    back = np.full(len(contacts), 0.3)
+    got = robot.alg.impulse_dynamics_derivatives(s.q, s.qd, contacts, back)
+    models, datas = held_by_pinocchio(oracle, contacts)
+    steps = pin.ProximalSettings(1e-12, 0.0, 1)
+    model, data, G, rows = oracle.model, oracle.data, oracle.G, rows_of(contacts)
+    state = oracle.configuration(s.q), G @ s.qd
+    pin.impulseDynamics(model, data, *state, models, datas, 0.3, steps)
+    pin.computeImpulseDynamicsDerivatives(model, data, models, datas, 0.3, steps)
+    assert_close(got.dq, G.T @ data.ddq_dq @ G, 1e5 * EPS)
+    assert_close(got.dqd - np.eye(robot.nv), G.T @ data.ddq_dv @ G, 1e5 * EPS)
+    assert_close(got.impulses_dq, data.dlambda_dq[rows] @ G, 1e5 * EPS)
+    assert_close(got.impulses_dqd, data.dlambda_dv[rows] @ G, 1e5 * EPS)

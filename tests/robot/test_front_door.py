@@ -48,7 +48,7 @@ def arrays(robot, name, lead=()):
     out = {}
     for p in vars_of(name):
         if p.required and p.is_array:
-            shape = robot._argument(p.name, None).shape
+            shape = robot._argument(p.name, None, settings(robot, name)).shape
             q = np.broadcast_to(robot.random_configuration(1), (*lead, robot.nq)).copy()
             is_q = p.name in ("q", "q0", "q1")
             out[p.name] = q if is_q else rng.normal(size=(*lead, *shape))
@@ -315,7 +315,9 @@ def random_call(robot, method, rng):
 @pytest.mark.parametrize("seed", range(4))
 def test_any_calls_in_any_order_give_what_the_checked_way_gives(seed):
     rng, robot, other = np.random.default_rng(seed), zoo.arm(3), zoo.arm(3)
-    chosen = [inspect.getattr_static(Robot, n) for n in COMPILED]
+    # of which not every random call has an answer
+    special = ("constrained_inverse_dynamics", "friction_residuals")
+    chosen = [inspect.getattr_static(Robot, n) for n in COMPILED if n not in special]
     methods = [chosen[i] for i in rng.choice(len(chosen), 8, replace=False)]
     for _ in range(150):
         method = methods[rng.integers(len(methods))]

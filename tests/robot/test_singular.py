@@ -26,8 +26,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::hinge.ModelWarning")
 AXES = ((0, 1, 0), (1, 0, 0), (0, 0, 1))
 # methods in which nothing is divided by an inertia
 WITHOUT_INVERSE = {
-    "anchors", "bias_forces", "center_of_mass", "christoffel", "coriolis_matrix", "crba",
-    "difference", "frame_acceleration", "frame_pose", "frame_velocity", "generalized_momentum",
+    "anchors", "bias_forces", "center_of_mass", "christoffel",
+    "constrained_inverse_dynamics", "coriolis_matrix", "crba", "difference", "frame_acceleration",
+    "frame_pose", "frame_velocity", "friction_residuals", "generalized_momentum",
     "gravity_forces", "integrate", "inverse_dynamics", "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp", "inverse_kinematics", "jacobian", "kinetic_energy",
     "lagrangian_derivatives", "mass_matrix", "mass_matrix_rate",

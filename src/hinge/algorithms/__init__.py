@@ -5,11 +5,15 @@ A new algorithm is declared in a file of its own and listed here: imported, publ
 
 from . import dense as dense
 from .configuration import difference, integrate, neutral, random_configuration, tangent_rate
+from .constrained.cones import friction_residuals
 from .constrained.derivatives import (
     constrained_changes,
     constrained_forward_dynamics_derivatives,
 )
-from .constrained.forward import constrained_forward_dynamics
+from .constrained.forward import constrained_forward_dynamics, constrained_hybrid_dynamics
+from .constrained.impulse import impulse_dynamics
+from .constrained.impulse_derivatives import impulse_dynamics_derivatives
+from .constrained.inverse import constrained_inverse_dynamics
 from .constrained.rows import anchors, constraint_bias, constraint_error, constraint_jacobian
 from .declare import Bound, bound
 from .diagonalized.diagonal_dynamics import (
@@ -89,6 +93,8 @@ __all__ = [
     "constrained_changes",
     "constrained_forward_dynamics",
     "constrained_forward_dynamics_derivatives",
+    "constrained_hybrid_dynamics",
+    "constrained_inverse_dynamics",
     "constraint_bias",
     "constraint_error",
     "constraint_jacobian",
@@ -107,6 +113,7 @@ __all__ = [
     "frame_acceleration",
     "frame_pose",
     "frame_velocity",
+    "friction_residuals",
     "generalized_bias",
     "generalized_jacobian",
     "generalized_momentum",
@@ -115,6 +122,8 @@ __all__ = [
     "hybrid_dynamics",
     "hybrid_dynamics_derivatives",
     "hybrid_response",
+    "impulse_dynamics",
+    "impulse_dynamics_derivatives",
     "innovations",
     "integrate",
     "inverse_dynamics",
@@ -174,6 +183,8 @@ class Algorithms(Bound):
     constrained_changes = bound(constrained_changes)
     constrained_forward_dynamics = bound(constrained_forward_dynamics)
     constrained_forward_dynamics_derivatives = bound(constrained_forward_dynamics_derivatives)
+    constrained_hybrid_dynamics = bound(constrained_hybrid_dynamics)
+    constrained_inverse_dynamics = bound(constrained_inverse_dynamics)
     constraint_bias = bound(constraint_bias)
     constraint_error = bound(constraint_error)
     constraint_jacobian = bound(constraint_jacobian)
@@ -192,6 +203,7 @@ class Algorithms(Bound):
     frame_acceleration = bound(frame_acceleration)
     frame_pose = bound(frame_pose)
     frame_velocity = bound(frame_velocity)
+    friction_residuals = bound(friction_residuals)
     generalized_bias = bound(generalized_bias)
     generalized_jacobian = bound(generalized_jacobian)
     generalized_momentum = bound(generalized_momentum)
@@ -200,6 +212,8 @@ class Algorithms(Bound):
     hybrid_dynamics = bound(hybrid_dynamics)
     hybrid_dynamics_derivatives = bound(hybrid_dynamics_derivatives)
     hybrid_response = bound(hybrid_response)
+    impulse_dynamics = bound(impulse_dynamics)
+    impulse_dynamics_derivatives = bound(impulse_dynamics_derivatives)
     innovations = bound(innovations)
     integrate = bound(integrate)
     inverse_dynamics = bound(inverse_dynamics)

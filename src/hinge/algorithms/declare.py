@@ -24,7 +24,15 @@ from ..errors import SingularError
 from ..model.mechanism import Mechanism, did_you_mean
 from .singular import loose_joint, why_singular
 
-__all__ = ["ALGORITHMS", "Algorithm", "Bound", "algorithm", "bound", "with_followers"]
+__all__ = [
+    "ALGORITHMS",
+    "Algorithm",
+    "Bound",
+    "algorithm",
+    "bound",
+    "for_any_mechanism",
+    "with_followers",
+]
 
 F = TypeVar("F", bound=FunctionType)
 P = ParamSpec("P")
@@ -71,7 +79,7 @@ def algorithm(
     """Declare a function as an algorithm; the words are those of `Algorithm`."""
 
     def declare(function: F) -> F:
-        public = _answering(_for_any_mechanism(function) if independent_joints else function)
+        public = _answering(for_any_mechanism(function) if independent_joints else function)
         properties = joint_level, loops, independent_joints
         declared = Algorithm(function.__name__, public, *properties)
         ALGORITHMS.update(dict.fromkeys((function.__name__, *aliases), declared))
@@ -91,7 +99,7 @@ def with_followers(
     return register
 
 
-def _for_any_mechanism(sweep: F) -> F:
+def for_any_mechanism(sweep: F) -> F:
     """The sweep, or what stands in for it where a joint mimics another."""
     name = sweep.__name__
 

@@ -20,18 +20,10 @@ import numpy as np
 from ..algebra.small import half_upper, inverse_spd, mirror_lower, solve_spd, upper_root
 from ..errors import ModelError
 from ..model.mechanism import Mechanism
-from .constrained.derivatives import (
-    ConstrainedDerivatives,
-    Limbs,
-    constrained_forward_dynamics_derivatives,
-    derivatives_by,
-    loads_of,
-)
-from .constrained.description import Constraint, row_slices
-from .constrained.forward import ConstrainedMotion, Solved, constrained_forward_dynamics
-from .constrained.multipliers import multipliers, refuse_conflict
-from .constrained.response import Felt
-from .constrained.rows import Held, held, in_given_axes, solved_jacobian, wanted
+from .constrained.derivatives import Limbs, limbs_of
+from .constrained.description import row_slices
+from .constrained.response import Felt, Response, response
+from .constrained.rows import Held, solved_jacobian
 from .declare import with_followers
 from .diagonalized.diagonal_dynamics import (
     ArticulatedRates,
@@ -53,7 +45,7 @@ from .diagonalized.rates_and_forces import (
     working_gravity,
 )
 from .forward_dynamics import forward_dynamics
-from .inverse_dynamics import bias_forces, gravity_forces, motion
+from .inverse_dynamics import bias_forces, gravity_forces
 from .kinematics import Reference, jacobian
 from .linearized.conventional import (
     conventional_derivatives,
@@ -68,7 +60,7 @@ from .linearized.forward_derivatives import (
 )
 from .linearized.inverse_derivatives import Axes
 from .linearized.loads import Load
-from .linearized.nominal import nominal
+from .linearized.nominal import Nominal
 from .mass_matrix import mass_matrix, mass_matrix_inverse
 from .operational_space import operational_space_inertia_inverse
 from .underactuated.hybrid_dynamics import HybridDynamics, hybrid_dynamics, hybrid_response
@@ -141,73 +133,56 @@ def _split(M: np.ndarray, qdd: Any, tau: Any, m: Any, bias: Any) -> HybridDynami
 # held
 
 
-@with_followers(constrained_forward_dynamics)
+class _Held(NamedTuple):
+    """What constraints feel, q̈ without them, and M⁻¹ Kᵀ (nv, rows)."""
+
+    felt: Felt
+    free: np.ndarray
+    moved: np.ndarray
+
+    def qdd(self, forces: np.ndarray) -> np.ndarray:
+        """q̈ under forces λ (rows,)."""
+        return self.free + self.moved @ forces
+
+
+@with_followers(response)
 def _(
     mech: Mechanism,
     q: np.ndarray,
-    qd: np.ndarray,
+    places: Sequence[Held],
+    f: Any,
     tau: np.ndarray,
-    constraints: Sequence[Constraint],
-    f_ext: np.ndarray | None = None,
-    mask: np.ndarray | None = None,
-    anchors: np.ndarray | None = None,
-) -> ConstrainedMotion:
-    solved = _solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors)
-    return ConstrainedMotion(solved.qdd, in_given_axes(solved.places, solved.forces))
-
-
-@with_followers(constrained_forward_dynamics_derivatives)
-def _(
-    mech: Mechanism,
-    q: np.ndarray,
-    qd: np.ndarray,
-    tau: np.ndarray,
-    constraints: Sequence[Constraint],
-    f_ext: np.ndarray | None = None,
-    mask: np.ndarray | None = None,
-    anchors: np.ndarray | None = None,
-) -> ConstrainedDerivatives:
-    """By Algorithm 4, all joints in one limb."""
-    solved = _solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors)
-    loads = loads_of(mech, solved, f_ext)
-    dq, dqd, M_inv = conventional_derivatives(mech, q, qd, solved.qdd, loads)
-    n = nominal(mech, q, qd, solved.qdd, loads)
-    return derivatives_by(mech, n, Limbs(0, M_inv, dq, dqd), solved, mask)
-
-
-def _solved_motion(
-    mech: Mechanism,
-    q: np.ndarray,
-    qd: np.ndarray,
-    tau: np.ndarray,
-    constraints: Sequence[Constraint],
-    f_ext: np.ndarray | None,
-    mask: np.ndarray | None,
-    anchors: np.ndarray | None,
-) -> Solved:
-    """A = K M⁻¹ Kᵀ."""
-    H, phi, M = mech.H(q), mech.phi(q), mass_matrix(mech, q)
-    moving = motion(mech, H, phi, q, qd, np.zeros(mech.nv), f_ext)
-    places = held(mech, phi, constraints, anchors)
-    qdd = solve_spd(M, np.asarray(tau) - bias_forces(mech, q, qd, f_ext))
-    felt, moved = _felt(mech, q, M, places, qdd)
-    rows = wanted(places, moving.V, moving.alpha)
-    solved = multipliers(felt, rows.k - felt.free, rows.size, mask)
-    refuse_conflict("constrained_forward_dynamics", mech, constraints, solved.missed)
-    qdd = qdd + moved @ solved.forces
-    return Solved(solved.met * qdd, solved.met * solved.forces, places, felt)
-
-
-def _felt(
-    mech: Mechanism, q: np.ndarray, M: np.ndarray, places: Sequence[Held], free: np.ndarray
-) -> tuple[Felt, np.ndarray]:
-    """What constraints feel, and M⁻¹ Kᵀ (nv, rows)."""
-    K = solved_jacobian(mech, q, places)
+    active: np.ndarray | None = None,
+) -> Response:
+    """A = K M⁻¹ Kᵀ, of the free degrees of freedom."""
+    s = np.ones(mech.nv) if active is None else 1 - active
+    M = mass_matrix(mech, q) * s * s[:, None] + np.diag(1 - s)
+    K = solved_jacobian(mech, q, places) * s
+    free = solve_spd(M, s * (np.asarray(tau) - _joint_forces(mech, q, f)))
     moved = solve_spd(M, K.T)
     sizes = abs(K).sum(axis=0)
-    bound = np.array([sum(sizes**2 / np.diagonal(M))] * len(K))
+    bound = np.array([sum(sizes * sizes / np.diagonal(M))] * len(K))
     slices = row_slices([h.constraint for h in places])
-    return Felt(mirror_lower(K @ moved), K @ free, bound, slices), moved
+    return _Held(Felt(mirror_lower(K @ moved), K @ free, bound, slices), free, moved)
+
+
+@with_followers(limbs_of)
+def _(
+    mech: Mechanism, n: Nominal, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, loads: np.ndarray
+) -> Limbs:
+    """By Algorithm 4, all joints in one limb."""
+    dq, dqd, M_inv = conventional_derivatives(mech, q, qd, qdd, loads)
+    return Limbs(0, M_inv, dq, dqd)
+
+
+def _joint_forces(mech: Mechanism, q: np.ndarray, f: Any) -> np.ndarray:
+    """What forces on the bodies come to at the joints: (nv,)."""
+    H, phi = mech.H(q), mech.phi(q)
+    carried, out = mech.filled(lambda k: f[k]), mech.slots(1)[0]
+    for p, k in mech.inward():
+        out[k] = H[k] @ carried[k]
+        carried[p] = carried[p] + phi[k] @ carried[k]
+    return mech.join(out)
 
 
 # linearised: Algorithms 3 and 4, which form M, whatever the method

@@ -14,7 +14,7 @@ import numpy as np
 from ..algebra.small import more_than
 from ..model.mechanism import Mechanism
 
-__all__ = ["loose_joint", "sound", "why_singular"]
+__all__ = ["joint_of", "loose_joint", "sound", "why_singular"]
 
 # roundings of M(k,k), times its rows, that a pivot has to exceed; asked only where an answer failed
 _ROUNDING = 64
@@ -32,7 +32,7 @@ def loose_joint(mech: Mechanism, M: np.ndarray, held: Any = None) -> str:
     least = _ROUNDING * max(nv, 1) * np.finfo(M.dtype).eps * np.diagonal(kept)
     for j in (j for j in reversed(range(nv)) if free[j]):
         if kept[j, j] <= least[j]:
-            return _joint_of(mech, j)
+            return joint_of(mech, j)
         kept -= np.outer(kept[:, j], kept[j] / kept[j, j])
     return ""
 
@@ -58,7 +58,7 @@ def why_singular(where: str, joint: str) -> str:
     )
 
 
-def _joint_of(mech: Mechanism, dof: int) -> str:
+def joint_of(mech: Mechanism, dof: int) -> str:
     """The joint that a degree of freedom belongs to."""
     leaders = [b.joint_name for b in mech.bodies[1:] if b.joint.mimic is None]
     ends = {name: mech.v_slice(name) for name in leaders}

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
 from ..load import MAX_MEMORY, MAX_SECONDS, load_mechanism
+from .constrained import Constrained
 from .diagonalized import Diagonalized
 from .dynamics import Dynamics
 from .geometry import Geometry
@@ -26,7 +27,15 @@ __all__ = ["Robot", "check_robot", "load", "view"]
 
 
 class Robot(
-    Sight, Kinematics, Dynamics, Diagonalized, Geometry, Underactuated, Operational, Linearized
+    Sight,
+    Kinematics,
+    Dynamics,
+    Constrained,
+    Diagonalized,
+    Geometry,
+    Underactuated,
+    Operational,
+    Linearized,
 ):
     """A mechanism ready for use; each base class is a chapter of its methods.
 

@@ -332,7 +332,7 @@ class Front:
         state: dict[str, Any] = {n: x for n, x in given.items() if n not in numbers}
         state |= {n: np.asarray(x, float) for n, x in state.items() if n != "constraints"}
         try:
-            algorithms.constrained_forward_dynamics(mech, **state)
+            ALGORITHMS[where.partition(" of ")[0]].function(mech, **state)
         except SingularError as conflict:
             return str(conflict)
         return why_singular(where, "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..algorithms.constrained.description import contacts_of
+from ..algorithms.constrained.description import contacts_of, count_rows
 from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS, parameter_shape
 
@@ -29,14 +29,19 @@ PER_DOF = {
     "qd_active": "joint velocities, used where a DoF is driven",
     "qdd_active": "joint accelerations, used where a DoF is driven",
     "tau_passive": "joint forces, used where a DoF is not driven",
+    "tau_weights": "weights of joint forces",
     "momentum_passive": "joint momenta, used where a DoF is not driven",
 }
 
 
-# arrays with an entry per constraint, and what the entries are
+# arrays with an entry per constraint, or per row of them, and what the entries are
 PER_CONSTRAINT = {
-    "mask": "marks, 1 for a constraint that acts and 0 for another",
-    "restitution": "coefficients of restitution",
+    "mask": "marks, 1 for a constraint that acts, 0 for another",
+    "restitution": "coefficients of restitution, one for each constraint",
+}
+PER_ROW = {
+    "forces": "forces, one for each row of the constraints",
+    "force_weights": "weights of forces, one for each row of the constraints",
 }
 
 
@@ -50,6 +55,8 @@ def array_shape(
     if static and "constraints" in static:
         if name in PER_CONSTRAINT:
             return (len(static["constraints"]),)
+        if name in PER_ROW:
+            return (count_rows(static["constraints"]),)
         if name == "anchors":
             return (len(contacts_of(static["constraints"])), 4, 4)
     if name in ("q", "q0", "q1"):
@@ -65,8 +72,9 @@ def array_shape(
 
 def is_array(name: str) -> bool:
     """Whether an argument of that name is an array; `active` may be one, but need not."""
-    named = name in ("q", "q0", "q1", "f_ext", "points", "anchors", "out") or name in PARAMETERS
-    return named or name in PER_CONSTRAINT or (name in PER_DOF and name != "active")
+    if name in ("q", "q0", "q1", "f_ext", "points", "anchors", "out") or name in PARAMETERS:
+        return True
+    return name in PER_CONSTRAINT | PER_ROW or (name in PER_DOF and name != "active")
 
 
 def meaning(mech: Mechanism, name: str) -> str:
@@ -81,6 +89,7 @@ def meaning(mech: Mechanism, name: str) -> str:
         return "a pose for each contact among the constraints"
     if name in PARAMETERS:
         return f"the {name} of the mechanism"
-    if name in PER_CONSTRAINT:
-        return f"{PER_CONSTRAINT[name]}, one for each constraint"
+    held = PER_CONSTRAINT | PER_ROW
+    if name in held:
+        return held[name]
     return f"nv = {mech.nv} {PER_DOF[name]}"

@@ -32,15 +32,15 @@ import numpy as np
 
 from ...algebra.small import is_zero, mirror_lower
 from ...model.mechanism import Mechanism
-from ..declare import algorithm
+from ..declare import algorithm, for_any_mechanism
 from ..linearized.articulated import articulated
 from ..linearized.forward_derivatives import all_directions
 from ..linearized.nominal import Nominal, nominal
 from .changes import changes
 from .description import Constraint
-from .forward import Solved, solved_motion
+from .forward import solved_motion
 from .multipliers import generalized_inverse
-from .rows import in_given_axes
+from .rows import in_given_axes, pushed
 
 __all__ = [
     "ConstrainedChanges",
@@ -49,9 +49,7 @@ __all__ = [
     "Limbs",
     "constrained_changes",
     "constrained_forward_dynamics_derivatives",
-    "derivatives_by",
     "limbs_of",
-    "loads_of",
 ]
 
 
@@ -83,7 +81,7 @@ class Limbs(NamedTuple):
         return np.concatenate([tau[:b] + N[:b, b:] @ tau[b:], N[b:, b:] @ tau[b:]])
 
 
-@algorithm(joint_level=True, independent_joints=True)
+@algorithm(joint_level=True)
 def constrained_forward_dynamics_derivatives(
     mech: Mechanism,
     q: np.ndarray,
@@ -99,8 +97,23 @@ def constrained_forward_dynamics_derivatives(
     f_ext keeps its components in body axes; anchors stay where they are.
     """
     solved = solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors)
-    n = nominal(mech, q, qd, solved.qdd, loads_of(mech, solved, f_ext))
-    return derivatives_by(mech, n, limbs_of(mech, n), solved, mask)
+    loads = pushed(mech, solved.places, solved.forces, f_ext)
+    n = nominal(mech, q, qd, solved.qdd, loads)
+    limbs = limbs_of(mech, n, q, qd, solved.qdd, loads)
+    rows = changes(mech, n, solved.places, solved.forces)
+    core = Core(limbs, rows.K, generalized_inverse(solved.felt, mask))
+    moved = limbs.dq + limbs.pushed(rows.pushed.T) @ rows.push
+    dq, forces_dq = core.answer(moved, rows.dq)
+    dqd, forces_dqd = core.answer(limbs.dqd, rows.dqd)
+    units = limbs.pushed(np.eye(mech.nv))
+    dtau, forces_dtau = core.answer(units, np.zeros(rows.K.shape))
+    forces = forces_dq + rows.turn, forces_dqd, forces_dtau
+    return ConstrainedDerivatives(
+        dq,
+        dqd,
+        mirror_lower(dtau).reshape(dtau.shape),
+        *(in_given_axes(solved.places, x) for x in forces),
+    )
 
 
 class ConstrainedChanges(NamedTuple):
@@ -134,54 +147,26 @@ def constrained_changes(
 ) -> ConstrainedChanges:
     """The part of the derivatives that constraints add, all rows in the axes given.  O(N)."""
     solved = solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors)
-    loads = loads_of(mech, solved, f_ext)
+    loads = pushed(mech, solved.places, solved.forces, f_ext)
     n = nominal(mech, q, qd, solved.qdd, loads)
     rows = changes(mech, n, solved.places, solved.forces)
-    parts = (in_given_axes(solved.places, x) for x in rows[:4])
+    K, dq, dqd, turn = (in_given_axes(solved.places, x) for x in rows[:4])
     half = in_given_axes(solved.places, generalized_inverse(solved.felt, mask))
     A_inv = in_given_axes(solved.places, half.T)
-    return ConstrainedChanges(solved.qdd, loads, *parts, rows.pushed.T @ rows.push, A_inv)
+    push = rows.pushed.T @ rows.push
+    return ConstrainedChanges(solved.qdd, loads, K, dq, dqd, turn, push, A_inv)
 
 
-def loads_of(mech: Mechanism, solved: Solved, f_ext: np.ndarray | None = None) -> np.ndarray:
-    """External forces and those of the constraints, on all bodies: (n_bodies, 6)."""
-    loads, start = list(mech.wrenches(f_ext)), 0
-    for h in solved.places:
-        stop = start + len(h.axes)
-        for k, Z in h.unit_forces():
-            loads[k] = loads[k] + Z @ solved.forces[start:stop]
-        start = stop
-    return np.array(loads[1:]).reshape(-1, 6)
-
-
-def limbs_of(mech: Mechanism, n: Nominal) -> Limbs:
-    """By Algorithm 6; of several bodies on the ground none is a base."""
+@for_any_mechanism
+def limbs_of(
+    mech: Mechanism, n: Nominal, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, loads: np.ndarray
+) -> Limbs:
+    """By Algorithm 6, on the nominal motion; of several bodies on the ground none is a base."""
     a = articulated(mech, n, mech.each(lambda k: np.zeros((6, 6))))
     on_ground = [k for p, k in mech.outward() if p == 0]
     held = on_ground[0] if len(on_ground) == 1 else None
     dq, dqd, inverse = all_directions(mech, n, a, held)
     return Limbs(0 if held is None else n.H[held].shape[1], inverse, dq, dqd)
-
-
-def derivatives_by(
-    mech: Mechanism, n: Nominal, limbs: Limbs, solved: Solved, mask: np.ndarray | None
-) -> ConstrainedDerivatives:
-    """(3) and (4), on the limbs of a nominal motion."""
-    rows = changes(mech, n, solved.places, solved.forces)
-    core = Core(limbs, rows.K, generalized_inverse(solved.felt, mask))
-    moved = limbs.dq + limbs.pushed(rows.pushed.T) @ rows.push
-    dq, forces_dq = core.answer(moved, rows.dq)
-    dqd, forces_dqd = core.answer(limbs.dqd, rows.dqd)
-    units = np.eye(mech.nv)
-    dtau, forces_dtau = core.answer(limbs.pushed(units), np.zeros(rows.K.shape))
-    return ConstrainedDerivatives(
-        dq,
-        dqd,
-        mirror_lower(dtau).reshape(dtau.shape),
-        in_given_axes(solved.places, forces_dq + rows.turn),
-        in_given_axes(solved.places, forces_dqd),
-        in_given_axes(solved.places, forces_dtau),
-    )
 
 
 class Core:

@@ -15,13 +15,20 @@ import numpy as np
 
 from ...model.mechanism import Mechanism
 from ..declare import algorithm
-from ..inverse_dynamics import motion
+from ..inverse_dynamics import inverse_dynamics, motion
 from .description import Constraint
 from .multipliers import multipliers, refuse_conflict
-from .response import Felt, accelerations, response
-from .rows import Held, held, in_given_axes, wanted
+from .response import Felt, response
+from .rows import Held, held, in_given_axes, pushed, wanted
 
-__all__ = ["ConstrainedMotion", "Solved", "constrained_forward_dynamics", "solved_motion"]
+__all__ = [
+    "ConstrainedHybridMotion",
+    "ConstrainedMotion",
+    "Solved",
+    "constrained_forward_dynamics",
+    "constrained_hybrid_dynamics",
+    "solved_motion",
+]
 
 
 class ConstrainedMotion(NamedTuple):
@@ -36,7 +43,7 @@ class ConstrainedMotion(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """q̈, and λ in the axes in which the rows are solved for; what was solved."""
+    """q̈ (nv,), or the jump of q̇; λ (rows,) in the axes in which rows are solved for."""
 
     qdd: np.ndarray
     forces: np.ndarray
@@ -44,7 +51,15 @@ class Solved(NamedTuple):
     felt: Felt
 
 
-@algorithm(joint_level=True, independent_joints=True)
+class ConstrainedHybridMotion(NamedTuple):
+    """tau, qdd: forces and accelerations of all DoF (nv,); forces: λ as in `ConstrainedMotion`."""
+
+    tau: Any
+    qdd: Any
+    forces: Any
+
+
+@algorithm(joint_level=True)
 def constrained_forward_dynamics(
     mech: Mechanism,
     q: np.ndarray,
@@ -75,13 +90,45 @@ def solved_motion(
     mask: np.ndarray | None,
     anchors: np.ndarray | None,
 ) -> Solved:
-    """The sweeps: out, in, out."""
-    H, phi = mech.H(q), mech.phi(q)
-    moving = motion(mech, H, phi, q, qd, np.zeros(mech.nv), f_ext)
+    """The motion, and what was solved for it."""
+    phi = mech.phi(q)
+    moving = motion(mech, mech.H(q), phi, q, qd, np.zeros(mech.nv), f_ext)
     places = held(mech, phi, constraints, anchors)
-    found = response(mech, H, phi, places, moving.f, mech.rates(tau))
+    found = response(mech, q, places, moving.f, tau)
     rows = wanted(places, moving.V, moving.alpha)
     solved = multipliers(found.felt, rows.k - found.felt.free, rows.size, mask)
     refuse_conflict("constrained_forward_dynamics", mech, constraints, solved.missed)
-    qdd = mech.join(accelerations(mech, H, phi, found, solved.forces))
-    return Solved(solved.met * qdd, solved.met * solved.forces, places, found.felt)
+    qdd, met = found.qdd(solved.forces), solved.met
+    return Solved(met * qdd, met * solved.forces, places, found.felt)
+
+
+@algorithm(joint_level=True)
+def constrained_hybrid_dynamics(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    qdd_active: np.ndarray,
+    tau_passive: np.ndarray,
+    constraints: Sequence[Constraint],
+    active: Any,
+    f_ext: np.ndarray | None = None,
+    mask: np.ndarray | None = None,
+    anchors: np.ndarray | None = None,
+) -> ConstrainedHybridMotion:
+    """τ of the active DoF, q̈ of the passive ones and λ, joined with what is given.
+
+    As `constrained_forward_dynamics`, of a mechanism whose active DoF move as told: the passive
+    ones and the forces of the constraints have to do the rest.  O(N) and O(rows³).
+    """
+    m, phi = mech.driven(active), mech.phi(q)
+    moving = motion(mech, mech.H(q), phi, q, qd, m * np.asarray(qdd_active), f_ext)
+    places = held(mech, phi, constraints, anchors)
+    found = response(mech, q, places, moving.f, tau_passive, m)
+    rows = wanted(places, moving.V, moving.alpha)
+    solved = multipliers(found.felt, rows.k - found.felt.free, rows.size, mask)
+    refuse_conflict("constrained_hybrid_dynamics", mech, constraints, solved.missed)
+    qdd = m * np.asarray(qdd_active) + (1 - m) * found.qdd(solved.forces)
+    needed = inverse_dynamics(mech, q, qd, qdd, pushed(mech, places, solved.forces, f_ext))
+    tau = m * needed + (1 - m) * np.asarray(tau_passive)
+    given = tau, qdd, in_given_axes(places, solved.forces)
+    return ConstrainedHybridMotion(*(solved.met * x for x in given))

@@ -29,7 +29,7 @@ from ...model.mechanism import Mechanism
 from .description import AXES, Constraint
 from .response import Felt
 
-__all__ = ["Multipliers", "generalized_inverse", "multipliers", "refuse_conflict"]
+__all__ = ["Multipliers", "generalized_inverse", "multipliers", "per_row", "refuse_conflict"]
 
 # μ beside the unit diagonal, and how many steps: of a direction with eigenvalue σ (μ/(μ + σ))^n is
 # left, less than rounding leaves of it for all but σ < 1e-7
@@ -63,7 +63,7 @@ def multipliers(
     """
     A, bounds = felt.A, felt.bound
     if mask is not None:
-        A, b = _uncoupled(A, felt.slices, mask), _per_row(felt.slices, mask) * b
+        A, b = _uncoupled(A, felt.slices, mask), per_row(felt.slices, mask) * b
     diagonal = np.diagonal(A)
     moved = np.array([_more(x, _ROUNDING**2 * y) for x, y in zip(diagonal, bounds, strict=True)])
     instead = (1 - moved) * np.array([x + 1 - _more(x, 0.0) for x in bounds])
@@ -84,7 +84,7 @@ def generalized_inverse(felt: Felt, mask: np.ndarray | None = None) -> np.ndarra
     where steps (1) for each would cost too much.
     """
     n, A = len(felt.A), felt.A
-    acts = np.ones(n) if mask is None else _per_row(felt.slices, mask)
+    acts = np.ones(n) if mask is None else per_row(felt.slices, mask)
     least = _DEPENDENT * np.diagonal(A) + _ROUNDING**2 * felt.bound
     for k in range(n):
         kept = acts[k] * _more(A[k, k], least[k])
@@ -115,8 +115,9 @@ def _more(x: Any, low: Any) -> Any:
     return 0.5 * (1 - sign(low - x))
 
 
-def _per_row(slices: Sequence[slice], mask: np.ndarray) -> np.ndarray:
-    return np.repeat(mask, [at.stop - at.start for at in slices])
+def per_row(slices: Sequence[slice], values: np.ndarray) -> np.ndarray:
+    """What there is one of per constraint, for each of its rows."""
+    return np.repeat(values, [at.stop - at.start for at in slices])
 
 
 def _uncoupled(A: np.ndarray, slices: Sequence[slice], mask: np.ndarray) -> np.ndarray:

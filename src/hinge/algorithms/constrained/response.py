@@ -14,12 +14,15 @@ the forces z that the motion at q̈ = 0 needs and does not get (`forward_dynamic
 No mass matrix is formed, and no Jacobian; the columns of a constraint exist on the way from its
 frames to the ground and nowhere else.  (4) is the acceleration along the rows before anything is
 swept outward, so that one outward sweep gives q̈ with all forces in it.
+
+Degrees of freedom whose motion is given are held as in `hybrid_dynamics.py`: rows of H are zero for
+them, and D has a one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -27,11 +30,12 @@ from ...algebra.small import Factor, mirror_lower
 from ...algebra.spatial import congruence
 from ...model.mechanism import Mechanism
 from ...model.protocol import PerBody
+from ..declare import for_any_mechanism
 from ..riccati import released
 from .description import row_slices
 from .rows import Held
 
-__all__ = ["Felt", "Response", "accelerations", "response"]
+__all__ = ["Felt", "Response", "response"]
 
 
 class Felt(NamedTuple):
@@ -47,14 +51,17 @@ class Felt(NamedTuple):
     slices: list[slice]
 
 
-class Response(NamedTuple):
-    """What the rows feel, and of every body the factor of D, G, ε, and E of each constraint."""
+class Response(Protocol):
+    """A mechanism under constraints, by whichever way it is worked out."""
 
-    felt: Felt
-    D: list[Any]
-    G: list[Any]
-    eps: list[Any]
-    E: list[dict[int, np.ndarray]]
+    @property
+    def felt(self) -> Felt:
+        """What the rows feel."""
+        ...
+
+    def qdd(self, forces: np.ndarray) -> np.ndarray:
+        """q̈ (nv,) under forces λ (rows,)."""
+        ...
 
 
 class _Column(NamedTuple):
@@ -64,30 +71,33 @@ class _Column(NamedTuple):
     lever: Any
 
 
+@for_any_mechanism
 def response(
     mech: Mechanism,
-    H: PerBody,
-    phi: PerBody,
+    q: np.ndarray,
     places: Sequence[Held],
     f: PerBody,
-    tau: PerBody,
-    armature: PerBody | None = None,
-    least: PerBody | None = None,
+    tau: np.ndarray,
+    active: np.ndarray | None = None,
 ) -> Response:
     """The inward sweep.  O(N) and O(depth · rows²).
 
-    f: what each body needs for the motion at q̈ = 0.  H, tau, armature and least may be those of
-    some degrees of freedom only.
+    f: what each body needs for the motion that it is to be a change of; tau: (nv,).
+    active: (nv,), 1 for degrees of freedom that keep that motion; none by default.
     """
-    rotors = mech.armature if armature is None else armature
-    least = mech.least if least is None else least
+    m = mech.rates(np.zeros(mech.nv) if active is None else active)
+    H, phi, tau_ = mech.H(q), mech.phi(q), mech.rates(tau)
     P, z = mech.filled(lambda k: mech.M[k].matrix), mech.filled(lambda k: f[k])
     G, D, eps = mech.slots(3)
     E: list[dict[int, np.ndarray]] = [{} for _ in mech.bodies]
     columns, sums = _columns(mech, places), _Sums(places)
     for p, k in mech.inward():
-        D_k, G[k], P_plus = released(P[k], H[k], rotors[k], least[k])
-        D[k], eps[k] = Factor(D_k), tau[k] - H[k] @ z[k]
+        free = 1 - m[k]
+        H[k] = free[:, None] * H[k]
+        D_k, G[k], P_plus = released(
+            P[k], H[k], free * mech.armature[k] + m[k], free * mech.least[k]
+        )
+        D[k], eps[k] = Factor(D_k), free * tau_[k] - H[k] @ z[k]
         E[k] = {i: H[k] @ column.Z for i, column in columns[k].items()}
         sums.add(D[k], eps[k], E[k])
         sums.add_bounds(D[k], H[k], columns[k])
@@ -97,20 +107,31 @@ def response(
             for i, (Z, lever) in columns[k].items():
                 moved = phi[k] @ (Z - G[k] @ E[k][i])  # (1)
                 _put(columns[p], i, _Column(moved, lever + abs(phi[k].p).sum()))
-    return Response(sums.felt, D, G, eps, E)
+    return _Swept(mech, H, phi, sums.felt, D, G, eps, E)
 
 
-def accelerations(
-    mech: Mechanism, H: PerBody, phi: PerBody, found: Response, forces: np.ndarray
-) -> list[Any]:
-    """The outward sweep: q̈ of every joint under forces λ (rows,).  O(N)."""
-    qdd, alpha = mech.slots(2)
-    for p, k in mech.outward():
-        along = (E @ forces[found.felt.slices[i]] for i, E in found.E[k].items())
-        alpha_plus = phi[k].T @ alpha[p]  # (5)
-        qdd[k] = found.D[k].solve(sum(along, found.eps[k])) - found.G[k].T @ alpha_plus  # (6)
-        alpha[k] = alpha_plus + H[k].T @ qdd[k]  # (7)
-    return qdd
+class _Swept(NamedTuple):
+    """What the inward sweep leaves: of every body the factor of D, G, ε, and E per constraint."""
+
+    mech: Mechanism
+    H: list[Any]
+    phi: list[Any]
+    felt: Felt
+    D: list[Any]
+    G: list[Any]
+    eps: list[Any]
+    E: list[dict[int, np.ndarray]]
+
+    def qdd(self, forces: np.ndarray) -> np.ndarray:
+        """The outward sweep.  O(N)."""
+        H, phi = self.H, self.phi
+        qdd, alpha = self.mech.slots(2)
+        for p, k in self.mech.outward():
+            along = (E @ forces[self.felt.slices[i]] for i, E in self.E[k].items())
+            alpha_plus = phi[k].T @ alpha[p]  # (5)
+            qdd[k] = self.D[k].solve(sum(along, self.eps[k])) - self.G[k].T @ alpha_plus  # (6)
+            alpha[k] = alpha_plus + H[k].T @ qdd[k]  # (7)
+        return self.mech.join(qdd)
 
 
 def _columns(mech: Mechanism, places: Sequence[Held]) -> list[dict[int, _Column]]:

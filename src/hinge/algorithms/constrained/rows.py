@@ -46,7 +46,9 @@ __all__ = [
     "held",
     "in_given_axes",
     "in_solved_axes",
+    "pushed",
     "solved_jacobian",
+    "velocities",
     "wanted",
 ]
 
@@ -245,6 +247,30 @@ def solved_jacobian(mech: Mechanism, q: np.ndarray, places: Sequence[Held]) -> n
                 z = phi[k] @ z
         rows.append(mech.join_columns(parts, len(h.axes)))
     return np.concatenate(rows)
+
+
+def pushed(
+    mech: Mechanism, places: Sequence[Held], forces: np.ndarray, f_ext: Any = None
+) -> np.ndarray:
+    """External forces (n_bodies, 6) with those of the constraints among them, λ in solved axes."""
+    wrenches, start = list(mech.wrenches(f_ext)), 0
+    for h in places:
+        stop = start + len(h.axes)
+        for k, B in h.unit_forces():
+            wrenches[k] = wrenches[k] + B @ forces[start:stop]
+        start = stop
+    return np.array(wrenches[1:]).reshape(-1, 6)
+
+
+def velocities(places: Sequence[Held], V: PerBody) -> Wanted:
+    """K q̇, and no k: what an impact takes away."""
+    parts = [np.zeros((2, 0))]
+    for h in places:
+        w, u = h.Y.transfer.T @ V[h.right], h.X.transfer.T @ V[h.left]
+        size = np.array([_square(u[:3]) + _square(w[:3]), _square(u[3:]) + _square(w[3:])])
+        parts.append(np.array([(u - w)[h.axes], size[[i // 3 for i in h.axes]]]))
+    velocity, size = np.hstack(parts)
+    return Wanted(np.zeros(len(velocity)), velocity, size)
 
 
 def wanted(places: Sequence[Held], V: PerBody, alpha: PerBody) -> Wanted:
