@@ -43,7 +43,7 @@ MOST_BLOCKS = 4096
 # columns.
 ONE_SAMPLE_BY_PARTS = {
     "forward_dynamics_derivatives": range(30, 49),
-    "constrained_forward_dynamics_derivatives": range(12, 10**6),
+    "constrained_forward_dynamics_derivatives": range(24, 10**6),
 }
 
 # DoF from which on Algorithms 5 and 6 cost less than 3 and 4.  Operations of a chain at any angles:

@@ -19,6 +19,9 @@ that something holds.  What is left is as large as the base and the rows of K:
 Where nothing holds the limb of a direction, β = 0 and all comes from S: ∂q̈_l = X + C S with
 C = −Y B* − T D_c⁻¹, which is also ∂q̈_l/∂τ_b                                                    (5)
 
+A base that moves freely takes up whatever its own motion adds to its acceleration: H″ δq and
+(Ḣ + H′) δq̇ are taken off its q̈ at the end, and nothing else has to know of them                (6)
+
 A is that of the motion.  Of rows that depend on others the least pivots are left out, so that
 A⁻¹ is one of its generalised inverses: ∂q̈ is unique, and ∂λ one of the changes that go with it.
 """
@@ -98,7 +101,7 @@ def constrained_forward_dynamics_derivatives(
     """
     solved = solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors)
     loads = pushed(mech, solved.places, solved.forces, f_ext)
-    n = nominal(mech, q, qd, solved.qdd, loads)
+    n, taken = _taken_up(mech, nominal(mech, q, qd, solved.qdd, loads))
     limbs = limbs_of(mech, n, q, qd, solved.qdd, loads)
     rows = changes(mech, n, solved.places, solved.forces)
     core = Core(limbs, rows.K, generalized_inverse(solved.felt, mask))
@@ -109,11 +112,26 @@ def constrained_forward_dynamics_derivatives(
     dtau, forces_dtau = core.answer(units, np.zeros(rows.K.shape))
     forces = forces_dq + rows.turn, forces_dqd, forces_dtau
     return ConstrainedDerivatives(
-        dq,
-        dqd,
+        dq - taken[0],
+        dqd - taken[1],
         mirror_lower(dtau).reshape(dtau.shape),
         *(in_given_axes(solved.places, x) for x in forces),
     )
+
+
+def _taken_up(mech: Mechanism, n: Nominal) -> tuple[Nominal, tuple[np.ndarray, np.ndarray]]:
+    """The motion without H″ and Ḣ + H′ of a base that moves freely, and both in their places (6).
+
+    Zeros for all other bases: a joint of fewer DoF cannot take them up, a rotor does not feel them.
+    """
+    still, nowhere = np.zeros((6, 6)), np.zeros((mech.nv, mech.nv))
+    alone = sum(p == 0 for p, _ in mech.outward()) == 1 and not mech.has_followers
+    free = alone and n.H[1].shape == (6, 6) and (n.H[1] == np.eye(6)).all()
+    if not free or (mech.armature[1] != 0).any():
+        return n, (nowhere, nowhere)
+    second, total = (mech.join_blocks({(1, 1): x[1]}) for x in (n.H_second, n.H_sum))
+    H_second, H_sum = ([x[0], still, *x[2:]] for x in (n.H_second, n.H_sum))
+    return n._replace(H_sum=H_sum, H_second=H_second), (second, total)
 
 
 class ConstrainedChanges(NamedTuple):
