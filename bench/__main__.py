@@ -15,6 +15,7 @@ from .calls import ROBOTS as CALLED
 from .calls import calls
 from .contact import held, held_derivatives
 from .fresh import first_call, import_times
+from .ground import grounds
 from .hybrid import LINKS, hybrids
 from .linearized import ROBOTS as LINEARIZED
 from .linearized import linearized
@@ -154,6 +155,9 @@ def _run(plan: Plan, results: Results) -> Iterator[str]:
                 yield f"{row.quantity} of {name}"
     if "contact" in plan.sections:
         yield from _contacts(plan, results)
+        for row in grounds(plan.settings):
+            results.rows.append(row)
+            yield f"{row.quantity} of {row.case.label}"
     if "threads" in plan.sections and cores() > 1:
         yield from _scaling(plan, results)
 

@@ -104,6 +104,7 @@ def _tables(results: Results) -> list[Table]:
         _contest(results, "operators", "Operators, another configuration in every call"),
         _contest(results, "fresh", f"Batches of {BATCH} with out= and without"),
         _contest(results, "rollout", f"Rollouts of {STEPS} steps, per step and sample, one thread"),
+        _contest(results, "ground", "Steps on rigid ground, per step and sample, one thread"),
         _contest(results, "total rates", f"Total rates, batches of {BATCH} on one thread"),
         _contest(results, "hybrid", "Hybrid dynamics, batches on one thread"),
         _contest(results, "derivatives", "Derivatives, a megabyte of results, one thread"),
@@ -220,8 +221,8 @@ def _notes(results: Results) -> list[str]:
         "timed. Batches write to arrays that exist.",
         "pin is its wheel, reading the same files; chains have its cheapest joint. Its Data grow "
         "with the cube of nv, so that it is left out where memory does not suffice.",
-        "mujoco runs without contacts and constraints. A batch of forward dynamics is a rollout "
-        "of one Euler step; it has no batch of the others.",
+        "mujoco runs without contacts and constraints, the ant on its ground apart. A batch of "
+        "forward dynamics is a rollout of one Euler step; it has no batch of the others.",
         "Rollouts: pin is a loop in Python over aba and integrate, mujoco its own rollout; their "
         "batches are loops over samples, of which a few are timed. hinge keeps every tenth state "
         "of a batch.",

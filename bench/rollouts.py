@@ -88,7 +88,7 @@ def _hinge(mechanism: hinge.Mechanism, states: States) -> Runner:
     scope |= {"robot": hinge.Robot(mechanism, threads=1), "steps": STEPS, "dt": DT, "out": []}
     # of a batch, one state in ten is kept: memory would be measured otherwise
     scope["every"] = 1 if one else 10
-    call = "simulate(robot, q, qd, duration=steps * dt, dt=dt, every=every)"
+    call = "simulate(robot, q, qd, duration=steps * dt, dt=dt, every=every, limits=False)"
     last = lambda: np.atleast_2d(scope["out"][0].q[-1])  # noqa: E731
     return Runner(Contestant("hinge", f"out[:] = [{call}]", scope, last), len(states.q))
 

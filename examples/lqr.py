@@ -1,7 +1,7 @@
 """Balancing by LQR: an acrobot on its head and an arm in a pose, from many starts at once.
 
-The linear model about the goal is `robot.linearize`, discrete and exact for held forces; its
-Riccati equation gives the gains.  Then the nonlinear robot runs with them, all starts in one
+`hinge.control.lqr` takes the linear model about the goal, discrete and exact for held forces, and
+solves its Riccati equation.  Then the nonlinear robot runs with the gains, all starts in one
 kernel: which of them does linear control catch?
 """
 
@@ -17,18 +17,6 @@ from drawing import animate, options, save, skeleton
 import hinge
 
 DT, SUBSTEPS = 0.01, 5
-
-
-def gains(A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray) -> np.ndarray:
-    """K of u = −K x that minimises Σ xᵀQx + uᵀRu, from the Riccati equation run to its end."""
-    P = Q
-    for _ in range(20000):
-        K = np.linalg.solve(R + B.T @ P @ B, B.T @ P @ A)
-        new = Q + A.T @ P @ (A - B @ K)
-        if np.abs(new - P).max() < 1e-12 * np.abs(P).max():
-            break
-        P = (new + new.T) / 2
-    return K
 
 
 def closed_loop(robot: hinge.Robot) -> Any:
@@ -52,16 +40,15 @@ def balance(robot: hinge.Robot, goal: np.ndarray, driven: Sequence[int]) -> np.n
 
     Errors and rates are weighed by the mass matrix and forces by its inverse: by energies.
     """
-    hold, M = robot.gravity_forces(goal), robot.mass_matrix(goal)
-    A, B = robot.linearize(goal, np.zeros(robot.nv), hold, dt=DT)
-    B = B[:, driven]
-    K = np.zeros((robot.nv, 2 * robot.nv))
-    Q = np.kron(np.diag([1e4, 1e2]), M)
-    K[driven] = gains(A, B, Q, np.linalg.inv(M[np.ix_(driven, driven)]))
-    fast = np.abs(np.linalg.eigvals(A - B @ K[driven])).max()
+    M = robot.mass_matrix(goal)
+    Q, R = np.kron(np.diag([1e4, 1e2]), M), np.linalg.inv(M[np.ix_(driven, driven)])
+    mask = np.isin(np.arange(robot.nv), driven)
+    law = hinge.control.lqr(robot, goal, Q, R, dt=DT, active=mask)
+    A, B = robot.linearize(goal, np.zeros(robot.nv), law.tau, dt=DT)
+    fast = np.abs(np.linalg.eigvals(A - B @ law.gains)).max()
     slow = np.abs(np.linalg.eigvals(A)).max()
     print(f"{robot.name}: largest eigenvalue {slow:.4f} without control, {fast:.4f} with it")
-    return K
+    return law.gains
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -25,3 +25,18 @@ def test_example(name, tmp_path, monkeypatch, capsys):
         drawn = tmp_path / f"{name}.{kind}"
         assert drawn.stat().st_size > 1000
         assert f"wrote {drawn}" in said
+
+
+@pytest.mark.long
+def test_the_quadruped_trots_and_falls_without_control(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    try:
+        trot = importlib.import_module("trot")
+        walked = trot.walk(trot.Plan(samples=48), 2.0, push=40.0).motion
+        alone = trot.walk(trot.Plan(samples=2, noise=0.0), 2.0).motion
+    finally:
+        for module in ("trot", "drawing"):
+            sys.modules.pop(module, None)
+    assert trot.upright(walked) and walked.q[-1, 0] > 0.5
+    assert walked.contact_positions[..., 2].min() > -1e-3
+    assert not trot.upright(alone)

@@ -55,7 +55,7 @@ def drifts(robot: hinge.Robot, q, qd, h: float) -> dict[str, float]:
         ("midpoint, q̇", "joint_midpoint"),
         ("midpoint, ν", "implicit_midpoint"),
     ):
-        run = hinge.simulate(robot, q, qd, duration=SECONDS, dt=h, method=method)
+        run = hinge.simulate(robot, q, qd, duration=SECONDS, dt=h, method=method, limits=False)
         out[name] = np.abs(run.kinetic_energy - 1).max()
     for name, normalized in (("RK4, ξ", False), ("RK4, ν", True)):
         start = robot.total_rates(q, qd, normalized=normalized)
@@ -67,9 +67,10 @@ def drifts(robot: hinge.Robot, q, qd, h: float) -> dict[str, float]:
 
 def error_of_position(robot: hinge.Robot, q, qd) -> tuple[float, float]:
     """|q − reference| at the end, of the midpoint rules in q̇ and in ν."""
-    exact = hinge.simulate(robot, q, qd, duration=SECONDS, dt=STEP / 20, every=20).q[-1]
+    ways = {"duration": SECONDS, "limits": False}
+    exact = hinge.simulate(robot, q, qd, dt=STEP / 20, every=20, **ways).q[-1]
     runs = (
-        hinge.simulate(robot, q, qd, duration=SECONDS, dt=STEP, method=method).q[-1]
+        hinge.simulate(robot, q, qd, dt=STEP, method=method, **ways).q[-1]
         for method in ("joint_midpoint", "implicit_midpoint")
     )
     return tuple(float(np.abs(run - exact).max()) for run in runs)
@@ -115,7 +116,8 @@ def main() -> None:
         ("midpoint, q̇", "joint_midpoint"),
         ("midpoint, ν", "implicit_midpoint"),
     ):
-        run = hinge.simulate(robot, q, qd, duration=SECONDS, dt=STEP, method=method)
+        ways = {"dt": STEP, "method": method, "limits": False}
+        run = hinge.simulate(robot, q, qd, duration=SECONDS, **ways)
         left.semilogy(run.t[1:], np.abs(run.kinetic_energy[1:] - 1) + 1e-17, label=label)
     left.set(xlabel="time  [s]", ylabel="|error of the energy|  [J of 1]", title="one chain, 20 ms")
     left.set(ylim=(3e-18, 1e-1))

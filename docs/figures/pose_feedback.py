@@ -21,7 +21,8 @@ def arms() -> None:
         line = f"arm {i + 1}:"
         for a, orientation in zip(axes, ("angle", "axes"), strict=True):
             law = PoseFeedback(robot, "tool", target, 3.0, 20.0, orientation)
-            run = hinge.simulate(robot, start, None, law, duration=SECONDS, dt=2e-3, every=25)
+            ways = {"duration": SECONDS, "dt": 2e-3, "every": 25, "limits": False}
+            run = hinge.simulate(robot, start, None, law, **ways)
             W = law.lyapunov(run.q, run.qd)
             a.semilogy(run.t, W + 1e-16, label=f"arm {i + 1}")
             grip = np.linalg.svd(robot.jacobian(run.q[-1], "tool"), compute_uv=False)[-1]

@@ -33,7 +33,7 @@ def factor() -> None:
 def energy() -> None:
     """An arm falls and swings: ½ ν_k² adds up to the kinetic energy."""
     q = np.array([0.3, 1.2, -0.4, 0.9, 0.5, -0.7, 0.2])
-    run = hinge.simulate(ARM, q, duration=1.5, dt=1e-3, every=10)
+    run = hinge.simulate(ARM, q, duration=1.5, dt=1e-3, every=10, limits=False)
     nu = ARM.total_rates(run.q, run.qd)
     share = 0.5 * nu * nu
     worst = np.abs(share.sum(axis=-1) - run.kinetic_energy).max()
@@ -56,7 +56,8 @@ def braking() -> None:
     rng = np.random.default_rng(2)
     q, qd = ARM.random_configuration(rng), 2 * rng.normal(size=7)
     figure, (left, middle, right) = panels(3, width=11)
-    run = hinge.simulate(ARM, q, qd, RateFeedback(ARM, 2.0), duration=2.0, dt=1e-3, every=4)
+    ways = {"duration": 2.0, "dt": 1e-3, "every": 4, "limits": False}
+    run = hinge.simulate(ARM, q, qd, RateFeedback(ARM, 2.0), **ways)
     nu = ARM.total_rates(run.q, run.qd)
     left.plot(run.t, run.qd)
     left.set(xlabel="time  [s]", ylabel="q̇  [rad/s]", title="joint rates")
@@ -67,7 +68,7 @@ def braking() -> None:
     right.semilogy(run.t, run.kinetic_energy, label="c = 2")
     right.semilogy(run.t, run.kinetic_energy[0] * np.exp(-4 * run.t), "k--", lw=1, label="e^(−4t)")
     slow_base = RateFeedback(ARM, np.array([0.3, 2, 2, 2, 2, 2, 2]))
-    other = hinge.simulate(ARM, q, qd, slow_base, duration=2.0, dt=1e-3, every=4)
+    other = hinge.simulate(ARM, q, qd, slow_base, **ways)
     right.semilogy(other.t, other.kinetic_energy, label="c = 0.3 for ν₁")
     right.set(xlabel="time  [s]", ylabel="W = kinetic energy  [J]", title="Lyapunov function")
     right.legend()

@@ -29,7 +29,7 @@ from .model.joints import (
     Universal,
 )
 from .model.mechanism import Body, Frame, Mechanism
-from .model.shapes import Shape
+from .model.shapes import Shape, Triangles
 from .robot import Robot, load, view
 from .runtime.kernel import Kernel
 
@@ -44,6 +44,8 @@ __all__ = [
     "Fixed",
     "Frame",
     "Free",
+    "Ground",
+    "HeightField",
     "Helical",
     "HingeError",
     "ImmutableError",
@@ -70,9 +72,11 @@ __all__ = [
     "Trajectory",
     "Transform",
     "Translation",
+    "Triangles",
     "Universal",
     "algorithms",
     "atan2",
+    "base_parameters",
     "compile",
     "control",
     "edit",
@@ -102,6 +106,8 @@ _LATER = {
     "ConstrainedHybridMotion": "algorithms.constrained.forward",
     "ConstrainedMotion": "algorithms.constrained.forward",
     "Contact": "algorithms.constrained.description",
+    "Ground": "motion.ground",
+    "HeightField": "motion.terrain",
     "Impact": "algorithms.constrained.impulse",
     "InverseKinematics": "algorithms.inverse_kinematics",
     "LoopConstraint": "algorithms.constrained.description",
@@ -109,6 +115,7 @@ _LATER = {
     "Rollout": "runtime.rollout",
     "Trajectory": "motion.simulate",
     "atan2": "graph.functions",
+    "base_parameters": "identification.base",
     "control": "",
     "edit": "model",
     "grad": "functions.derivatives",
@@ -136,9 +143,12 @@ if TYPE_CHECKING:
     from .functions.derivatives import grad, hessian, jacobian, jvp, vjp
     from .functions.rollout import rollout
     from .graph.functions import atan2, less, maximum, minimum, where
+    from .identification.base import base_parameters
     from .model import edit
     from .model.builder import MechanismBuilder
+    from .motion.ground import Ground
     from .motion.simulate import Trajectory, simulate
+    from .motion.terrain import HeightField
     from .motion.trajectory_sensitivity import trajectory_sensitivity
     from .robot import zoo
     from .runtime.rollout import Rollout

@@ -75,7 +75,9 @@ def test_simulate_tells_what_happened(file, capsys):
     printed = capsys.readouterr().out
     for word in ("falling for 0.3 s in 300 steps of rk4", "times real time", "energy: kinetic"):
         assert word in printed
-    assert "left by" in printed and "elbow (too fast, 0 s)" in printed
+    assert "at which stops act, reached by" in printed and "elbow (too fast, 0 s)" in printed
+    assert main(["simulate", file, *words, "--no-limits"]) == 0
+    assert "which do not act, left by" in capsys.readouterr().out
 
 
 def test_simulate_writes_what_the_ending_says(file, capsys):

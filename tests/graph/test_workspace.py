@@ -62,14 +62,14 @@ class Machine:
         return self.results[node.id]
 
 
-def planned(program, registers, size=10**6):
+def planned(program, registers, size=10**6, traffic=np.inf):
     wanted = {v.id for v in program.values}
-    return step_plan(ordered(program.values), size, registers, wanted)
+    return step_plan(ordered(program.values), size, registers, wanted, traffic=traffic)
 
 
-def run(program, registers, size=10**6):
+def run(program, registers, size=10**6, traffic=np.inf):
     s = random_state(ROBOTS["quadruped"], 1)
-    plan = planned(program, registers, size)
+    plan = planned(program, registers, size, traffic)
     machine = Machine(program, plan, np.concatenate([s.q, s.qd, s.qdd]))
     (expected,) = interpret(program, [s.q, s.qd, s.qdd])
     results = np.array([machine.results[v.id] for v in program.values])
@@ -96,6 +96,12 @@ def test_pieces_hand_values_on(program, size):
         for a in (a for step in piece for a in step.node.args if a.op not in ("const", "input")):
             assert a.id in here or a.id in plan.slot or a in program.values
     assert plan.slots < len(plan.slot) / 2 if len(plan.pieces) > 5 else plan.slots <= len(plan.slot)
+
+
+def test_pieces_end_where_much_was_stored_and_fetched(program):
+    machine = run(program, 14, traffic=100)
+    assert 3 < len(machine.plan.pieces) <= (machine.stores + machine.fetches) / 50
+    assert len(run(program, 10**4, traffic=10**3).plan.pieces) == 1
 
 
 def test_more_registers_mean_less_to_store_and_to_fetch(program):

@@ -43,6 +43,16 @@ def test_packages_are_found_where_ros_says(packages, monkeypatch):
     assert resolve("model://hand/b.stl") == str(packages / "prefix/share/hand/b.stl")
 
 
+def test_packages_are_found_around_the_file(packages):
+    urdf = packages / "src/arm/urdf"
+    urdf.mkdir()
+    mesh = str(packages / "src/arm/meshes/a.stl")
+    assert resolve("package://arm/meshes/a.stl", urdf) == mesh
+    (packages / "src/hand").mkdir()
+    assert resolve("package://hand/b.stl", urdf) == str(packages / "src/hand/b.stl")
+    assert resolve("package://usr/b.stl", urdf) == "package://usr/b.stl"
+
+
 def test_mesh_names_that_need_no_package(packages):
     src = packages / "src"
     assert resolve("package://unknown/b.stl", src, [src]) == "package://unknown/b.stl"

@@ -403,18 +403,44 @@ def test_meshes(folder, compiler):
         close(ours, theirs, 2 * np.finfo(np.float32).eps)  # MuJoCo keeps vertices in float32
 
 
-def test_meshes_that_cannot_be_drawn_are_left_out(folder):
-    _, mech = agree(
-        folder,
-        """<mujoco><asset>
-        <mesh name="sheared" file="meshes/other.obj" refquat="1 2 3 4" scale="1 2 3"/>
-        <mesh name="inline" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/>
-        <hfield name="hills" nrow="2" ncol="2" size="1 1 1 1"/></asset><worldbody>
-        <geom type="hfield" hfield="hills"/>
-        <body name="b"><joint/><geom type="mesh" mesh="sheared"/><geom type="mesh" mesh="inline"/>
-        </body></worldbody></mujoco>""",
-    )
-    assert mech.bodies[0].visuals == mech.bodies[1].visuals == ()
+SOLIDS = """<mujoco><asset>
+  <mesh name="sheared" file="meshes/other.obj" refquat="1 2 3 4" scale="1 2 3"/>
+  <mesh name="inline" vertex="0 0 0 1 0 0 0 1 0 0 0 1" scale="1 2 .5"/>
+  <mesh name="made" builtin="sphere" params="1" scale=".1 .1 .2"/>
+  <hfield name="hills" nrow="2" ncol="2" size="1 1 1 1"/></asset><worldbody>
+  <geom type="hfield" hfield="hills"/><body name="b"><joint/><geom type="mesh" mesh="sheared"/>
+  <geom type="mesh" mesh="inline" pos="1 0 0" euler="10 20 30" rgba="1 0 0 1"/>
+  <geom type="mesh" mesh="made" group="4"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("isolate", [False, True])
+def test_meshes_without_a_file_are_kept_as_triangles(folder, isolate):
+    model, _ = agree(folder, SOLIDS)
+    mech = read_mjcf(SOLIDS, "x", folder=folder, isolate=isolate)
+    assert mech.bodies[0].visuals == ()
+    body = mech.bodies[1]
+    # those of group 4 only collide
+    assert [shape.mesh for shape in body.visuals] == [None, None] and len(body.collisions) == 3
+    assert body.visuals[1].rgba == (1, 0, 0, 1)
+    for m, shape in enumerate(body.collisions):
+        g, solid = m + 1, shape.triangles
+        at, count = model.mesh_vertadr[m], model.mesh_vertnum[m]
+        np.testing.assert_array_equal(solid.vertices, model.mesh_vert[at : at + count])
+        assert len(solid.faces) == model.mesh_facenum[m] > 0
+        close(shape.placement.translation, model.geom_pos[g], 1e-15)
+        close(shape.placement.rotation, quaternion_matrix(model.geom_quat[g]), 1e-15)
+
+
+@pytest.mark.parametrize(("looks", "seen"), [("mesh", ["skin"]), ("sphere", ["hull", "skin"])])
+def test_what_collides_is_not_seen_where_meshes_are(looks, seen):
+    """Some files have shapes to collide with in group 0, and meshes to look at in group 1."""
+    text = f"""<mujoco><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody>
+      <body><joint/><geom name="hull" size="1"/><geom name="skin" type="{looks}" size=".1"
+      {'mesh="m"' if looks == "mesh" else ""} group="1" contype="0" conaffinity="0"/></body>
+      </worldbody></mujoco>"""
+    body = read_mjcf(text, "x").bodies[1]
+    assert [shape.name for shape in body.visuals] == seen
+    assert [shape.name for shape in body.collisions] == ["hull"]
 
 
 def test_equal_names_in_two_folders(folder):

@@ -10,8 +10,8 @@ import pytest
 
 import hinge
 from hinge.errors import ArgumentError, ModelError
-from hinge.load.project import Reach
-from robot_files import odd_models_allowed
+from hinge.load.project import MeshReach, Reach
+from robot_files import ARM, odd_models_allowed
 
 TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
 
@@ -175,3 +175,47 @@ def test_isolated_models_are_the_same(arm):
 def test_a_urdf_needs_no_process(monkeypatch):
     monkeypatch.setattr("subprocess.Popen", None)
     assert hinge.load('<robot name="r"><link name="a"/></robot>', isolate=True).nv == 0
+
+
+# meshes of a URDF
+
+
+def test_meshes_come_from_around_the_file_or_from_where_the_user_says(tree, monkeypatch):
+    """tree is xml/arm: its project is `robots/xml`, packages with a manifest are beside it."""
+    home = tree.parents[3]
+    monkeypatch.setattr(os.path, "expanduser", lambda _: str(home))
+    for name in ("hand", "private"):
+        (tree.parents[1] / name).mkdir()
+    (tree.parents[1] / "hand/package.xml").touch()
+    near = MeshReach(tree, [])
+    for inner, may in {
+        "xml/meshes/a.stl": True,
+        "hand/meshes/a.DAE": True,
+        "hand/.hidden/a.stl": False,
+        "hand/notes.txt": False,
+        "private/a.stl": False,
+        "a.stl": False,
+    }.items():
+        assert near.holds(str(tree.parents[1] / inner)) is may, inner
+    for path in (home / "a.stl", "/usr/share/a.stl", "package://hand/a.stl"):
+        assert not near.holds(str(path))
+        assert not MeshReach(None, []).holds(str(path))
+    assert MeshReach(tree, [str(home)]).holds(str(home / ".cache/a.stl"))
+
+
+def test_links_lead_out_of_a_robot_but_not_of_what_the_user_gave(tree):
+    outside = tree.parents[3] / "a.stl"
+    outside.touch()
+    (tree / "b.stl").symlink_to(outside)
+    assert not MeshReach(tree, []).holds(str(tree / "b.stl"))
+    assert MeshReach(tree, [str(tree)]).holds(str(tree / "b.stl"))
+
+
+def test_a_far_mesh_is_named_and_may_not_be_read(tree):
+    box = '<box size="0.1 0.1 1"/>'
+    text = ARM.replace(box, '<mesh filename="/usr/share/secret.stl"/>')
+    (tree / "arm.urdf").write_text(text)
+    (far,) = hinge.load(tree / "arm.urdf").mechanism.bodies[1].visuals
+    assert far.mesh == "/usr/share/secret.stl" and not far.may_read
+    (far,) = hinge.load(tree / "arm.urdf", package_dirs=["/usr/share"]).mechanism.bodies[1].visuals
+    assert far.may_read

@@ -421,3 +421,18 @@ def test_a_joint_made_of_another_has_its_axis():
     for axis in rng.normal(size=(200, 3)):
         joint = hinge.Revolute(axis)
         assert replace(joint, armature=1.0).axis == joint.axis
+
+
+@pytest.mark.parametrize(
+    ("vertices", "faces", "said"),
+    [
+        (np.zeros((3, 2)), [[0, 1, 2]], r"vertices of shape \(3, 2\)"),
+        (np.full((3, 3), np.nan), [[0, 1, 2]], "give finite"),
+        (np.zeros((3, 3)), [[0, 1, 3]], "whole numbers from 0 to 2"),
+        (np.zeros((3, 3)), [[0, -1, 2]], "whole numbers from 0 to 2"),
+        (np.zeros((3, 3)), [[0.0, 1.0, 2.0]], "float64; expected"),
+    ],
+)
+def test_triangles_that_are_none_are_refused(vertices, faces, said):
+    with pytest.raises(hinge.ModelError, match=said):
+        hinge.Triangles(vertices, faces)

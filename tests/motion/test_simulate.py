@@ -13,7 +13,8 @@ from mechanisms import EPS, assert_close, gripper, random_state
 
 def end_state(robot, method, dt, duration=0.2):
     s = random_state(robot, 1)
-    motion = simulate(robot, s.q, s.qd, tau=0.1 * s.qdd, duration=duration, dt=dt, method=method)
+    ways = {"duration": duration, "dt": dt, "method": method, "limits": False}
+    motion = simulate(robot, s.q, s.qd, tau=0.1 * s.qdd, **ways)
     return robot.poses(motion.q[-1]), motion.qd[-1]
 
 

@@ -26,15 +26,16 @@ pytestmark = pytest.mark.filterwarnings("ignore::hinge.ModelWarning")
 AXES = ((0, 1, 0), (1, 0, 0), (0, 0, 1))
 # methods in which nothing is divided by an inertia
 WITHOUT_INVERSE = {
-    "anchors", "bias_forces", "center_of_mass", "christoffel",
-    "constrained_inverse_dynamics", "coriolis_matrix", "crba", "difference", "frame_acceleration",
-    "frame_pose", "frame_velocity", "friction_residuals", "generalized_momentum",
-    "gravity_forces", "integrate", "inverse_dynamics", "inverse_dynamics_derivatives",
-    "inverse_dynamics_jvp", "inverse_kinematics", "jacobian", "kinetic_energy",
+    "anchors", "bias_forces", "center_of_mass", "christoffel", "coriolis_matrix", "crba",
+    "difference", "frame_acceleration", "frame_pose", "frame_velocity", "generalized_momentum",
+    "energy_regressor", "momentum_regressor", "torque_regressor", "gravity_forces", "integrate",
+    "inverse_dynamics", "inverse_dynamics_derivatives", "inverse_dynamics_jvp",
+    "inverse_kinematics", "jacobian", "kinetic_energy", "interpolate",
+    "constrained_inverse_dynamics", "friction_residuals",
     "lagrangian_derivatives", "mass_matrix", "mass_matrix_rate",
-    "mass_matrix_second_sensitivity", "mass_matrix_sensitivity", "momentum", "neutral",
-    "passive_forces", "poses", "potential_energy", "random_configuration", "rnea",
-    "spring_energy", "tangent_rate", "total_mass", "velocity_product_acceleration",
+    "mass_matrix_second_sensitivity", "mass_matrix_sensitivity", "momentum", "neutral", "normalize",
+    "passive_forces", "poses", "potential_energy", "random_configuration", "random_velocity",
+    "rnea", "spring_energy", "tangent_rate", "total_mass", "velocity_product_acceleration",
 }  # fmt: skip
 DIVIDE = sorted(n for n in ALGORITHMS if hasattr(Robot, n) and n not in WITHOUT_INVERSE)
 OF_A_CHART = {"curvature", "is_flat", "mass_factor_curl"}

@@ -10,6 +10,7 @@ import pytest
 import hinge
 from fresh_process import run_python
 from hinge.viewer import server as server_module
+from hinge.viewer.dials import dials
 from hinge.viewer.reach import reach, within_limits
 
 pytest.importorskip("viser")
@@ -73,12 +74,73 @@ def test_a_slider_moves_its_joint_within_its_limits(arm):
     assert arm.q[1] == 0.7
 
 
-def test_joints_without_limits_have_sliders_and_quaternions_none():
+def all_joints():
+    """A free body that carries a ball, a plane, a screw and a pair of axes, and a follower."""
+    b = hinge.MechanismBuilder("all")
+    inertia = hinge.Inertia(1.0, (0.0, 0.0, 0.1), 0.1 * np.eye(3))
+    joints = {
+        "base": hinge.Free(),
+        "ball": hinge.Spherical(),
+        "plane": hinge.Planar(),
+        "screw": hinge.Helical((1, 0, 0), 0.1),
+        "cross": hinge.Universal((1, 0, 0), (0, 1, 0)),
+        "rod": hinge.Cylindrical(lower=(-1.0, 0.0), upper=(2.0, 0.5)),
+        "shadow": hinge.Revolute(mimic=hinge.Mimic("screw", 0.5)),
+    }
+    parent = "world"
+    for name, joint in joints.items():
+        b.add(f"{name} body", parent, joint, name, inertia=inertia)
+        parent = f"{name} body"
+    return hinge.Robot(b.build())
+
+
+def test_every_degree_of_freedom_has_a_slider():
+    robot = all_joints()
+    rng = np.random.default_rng(3)
+    q = robot.random_configuration(rng)
+    found = dials(robot.mechanism, q)
+    assert len(found) == robot.nv
+    assert [d.label for d in found[:8]] == [
+        *(f"base {x}" for x in "xyz"),
+        *(f"base turn {x}" for x in "xyz"),
+        "ball x",
+        "ball y",
+    ]
+    assert (found[-2].low, found[-2].high, found[-1].high) == (-1.0, 2.0, 0.5)
+    for i, dial in enumerate(found):
+        values = [d.read(q) for d in found]
+        values[i] = 0.3 * dial.low + 0.7 * dial.high
+        moved = dial.turned(q, values[i])
+        # this one moves, the others stay, and the body goes where the joint takes it
+        assert [d.read(moved) for d in found] == pytest.approx(values, abs=1e-12)
+        assert not np.allclose(robot.poses(moved), robot.poses(q))
+        q = moved
+    turn = found[3:6]
+    base = dials(robot.mechanism, robot.neutral())[3]
+    X = robot.poses(base.turned(robot.neutral(), 0.4))[0]
+    np.testing.assert_allclose(
+        X[1:3, 1:3], [[np.cos(0.4), -np.sin(0.4)], [np.sin(0.4), np.cos(0.4)]]
+    )
+    assert all(d.low == -np.pi for d in turn)
+
+
+def test_sliders_of_a_free_body_move_it_and_follow():
+    with hinge.zoo.quadruped().view(browser=False) as scene:
+        labels = {d.label: i for i, d in enumerate(scene.panel.dials)}
+        lift, turn = (
+            next(i for x, i in labels.items() if x.endswith(end)) for end in (" z", "turn y")
+        )
+        scene.panel._slid(lift, by_hand(0.5))
+        assert eventually(lambda: scene.q[2] == 0.5)
+        scene.panel._slid(turn, by_hand(0.2))
+        assert eventually(lambda: scene.q[5] == pytest.approx(np.sin(0.1)))
+        assert eventually(lambda: scene.panel.sliders[lift].value == 0.5)
+
+
+def test_joints_without_limits_have_sliders():
     with hinge.zoo.cartpole().view(browser=False) as scene:
         ranges = {i: (s.min, s.max) for i, s in scene.panel.sliders.items()}
         assert ranges == {0: (-1.0, 1.0), 1: (-np.pi, np.pi)}
-    with hinge.zoo.humanoid().view(browser=False) as scene:
-        assert len(scene.panel.sliders) == 8
 
 
 SWITCHES = {
@@ -126,6 +188,59 @@ def test_marks_follow_the_robot(arm):
     for what in arm.marks:
         arm.switch(what, False)
     assert [there(name) for name in ("/center", "/forces", "/trail")] == [None] * 3
+
+
+def test_arrows_start_where_forces_act(arm):
+    """A force through a point has a moment about the origin; the arrow lies on its line."""
+    q, at = np.array([0.3, 0.4, 0.2]), np.array([0.05, 0.02, 0.3])
+    X = arm.actor.poses(q)[2]
+    force = X[:3, :3].T @ [0.0, arm.weight, 0.0]
+    f_ext = np.zeros((3, 6))
+    f_ext[2] = [*np.cross(at, force), *force]
+    points, vectors = (
+        [[0.5, 0, 0], [0, 0.5, 0], [0, 0, 1]],
+        [[0, 0, 2.0], [0, 0, 0], [np.nan, 0, 0]],
+    )
+    arm.show(q, f_ext, (points, vectors))
+    assert eventually(lambda: arm.q[0] == 0.3)
+
+    def drawn():
+        handle = arm.server.scene.get_handle_by_name("/forces")
+        return np.zeros((0, 2, 3)) if handle is None else handle.points
+
+    # the second vanishes, the third is nowhere
+    assert eventually(lambda: len(drawn()) == 2)
+    (start, tip), (foot, top) = drawn()
+    scale = 0.25 * arm.place.size / arm.weight
+    world = X[:3, :3] @ at + X[:3, 3]
+    np.testing.assert_allclose(np.cross(start - world, tip - start), 0, atol=1e-6)
+    np.testing.assert_allclose(tip - start, scale * np.array([0, arm.weight, 0]), atol=1e-6)
+    np.testing.assert_allclose([foot, top], [[0.5, 0, 0], [0.5, 0, 2 * scale]], atol=1e-6)
+    # a moment that no near force has is drawn at the body
+    f_ext[2] = [0, 100 * arm.weight, 0, arm.weight, 0, 0]
+    arm.show(q, f_ext)
+    assert eventually(lambda: len(drawn()) == 1)
+    np.testing.assert_allclose(drawn()[0, 0], X[:3, 3], atol=1e-6)
+    with pytest.raises(hinge.ArgumentError, match=r"forces are of shapes .*; expected points and"):
+        arm.show(q, forces=(np.zeros((2, 3)), np.zeros((1, 3))))
+
+
+def test_trails_of_chosen_frames(arm):
+    arm.switch("trails", True)
+    arm.panel.trailing.value = "tool"
+    arm.panel._trail()
+    places = []
+    for angle in (0.1, 0.2):
+        arm.show([angle, 0.5, 0.0])
+        assert eventually(lambda angle=angle: arm.q[0] == angle and len(arm._trail) == 10 * angle)
+        places.append(arm.actor.frame_pose(arm.q, "tool")[:3, 3])
+    np.testing.assert_allclose(np.stack(arm._trail)[:, 0], places)
+    arm.trace("tool", "link1")
+    assert len(arm.traced) == 2 and arm._trail == []
+    arm.trace()
+    assert [k for k, _ in arm.traced] == [3]
+    with pytest.raises(hinge.ArgumentError, match="no frame 'tol'; did you mean 'tool'"):
+        arm.trace("tol")
 
 
 def test_a_pull_of_the_mouse_is_a_force_on_the_body(arm):
@@ -232,6 +347,24 @@ def test_a_motion_plays_and_can_be_scrubbed(batch):
         player.choice.value = "nothing"
         player._choose()
         assert player.plot is None
+
+
+def test_forces_of_a_motion_are_arrows():
+    found = motion()
+    f_ext = np.zeros((51, 2, 6))
+    f_ext[25, 1, 3] = 1.0
+    points, vectors = np.zeros((51, 1, 3)), np.zeros((51, 1, 3))
+    vectors[30, 0, 2] = 1.0
+    with found.view(browser=False, f_ext=f_ext, forces=(points, vectors)) as scene:
+        scene.player.play(False)
+        for now, count in ((0.25, 1), (0.3, 1), (0.4, 0)):
+            scene.player.seek(now)
+            assert eventually(lambda count=count: len(scene._arrows.points) == count)
+    for wrong in ({"f_ext": f_ext[:3]}, {"forces": (points[:3], vectors[:3])}):
+        with pytest.raises(
+            hinge.ArgumentError, match="motion of 'pendulum2': (f_ext has|forces are)"
+        ):
+            found.view(browser=False, **wrong)
 
 
 def test_a_motion_ends_or_goes_round():

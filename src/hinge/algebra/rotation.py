@@ -27,6 +27,7 @@ __all__ = [
     "quaternion_log",
     "quaternion_matrix",
     "quaternion_product",
+    "rpy_of",
     "safe_to_square",
     "skew",
     "translation_exp",
@@ -87,6 +88,21 @@ def from_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
     x, y, z = np.eye(3)
     Rx, Ry, Rz = (about_axis(a, np.array([q])) for a, q in ((x, roll), (y, pitch), (z, yaw)))
     return Rz @ Ry @ Rx
+
+
+def rpy_of(R: np.ndarray) -> np.ndarray:
+    """(roll, pitch, yaw) of a rotation matrix of floats, |pitch| ≤ π/2.
+
+    One turn after the other is taken off, so that `from_rpy` gives R back to rounding wherever it
+    is; at pitch = ±π/2, where roll and yaw turn about one axis, yaw is 0.
+    """
+    across = np.hypot(R[0, 0], R[1, 0])
+    # what is left of a right angle by rounding has no direction
+    yaw = np.arctan2(R[1, 0], R[0, 0]) if across > 4 * np.finfo(float).eps else 0.0
+    c, s = np.cos(yaw), np.sin(yaw)
+    pitch = np.arctan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
+    roll = np.arctan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
+    return np.array([roll, pitch, yaw])
 
 
 def safe_to_square(quat: Any, dtype: Any = None) -> Any:

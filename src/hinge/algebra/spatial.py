@@ -12,8 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError
-from .rotation import skew, turned_matrix, turned_vector
+from ..errors import ImmutableError, ModelError
+from .rotation import (
+    about_axis,
+    from_rpy,
+    is_rotation,
+    quaternion_from_matrix,
+    quaternion_log,
+    quaternion_matrix,
+    rpy_of,
+    skew,
+    turned_matrix,
+    turned_vector,
+)
 from .small import is_zero, mirror_lower, scaled_identity
 
 __all__ = [
@@ -56,6 +67,9 @@ class Transform:
     rotation: (3, 3), turns coordinates in B into coordinates in A; default: none.
     translation: (3,), the origin of B in A; default: zero.
     `X_AB @ X_BC` is X_AC, `X_AB @ point_B` is point_A, `X_AB.inv` is X_BA.
+
+    Quaternions are (w, x, y, z), scalar first, of any length but zero; roll, pitch and yaw those of
+    R = Rz(yaw) Ry(pitch) Rx(roll).
     """
 
     __slots__ = ("rotation", "translation")
@@ -73,8 +87,61 @@ class Transform:
         object.__setattr__(self, "rotation", R)
         object.__setattr__(self, "translation", p)
 
+    @classmethod
+    def from_matrix(cls, matrix: Any) -> Transform:
+        """The pose of a homogeneous matrix (4, 4), [R p; 0 0 0 1]."""
+        X = _numbers("a matrix", matrix, (4, 4))
+        if not is_rotation(X[:3, :3]) or np.any(X[3] != (0, 0, 0, 1)):
+            raise ModelError(
+                f"a pose is [R p; 0 0 0 1] with a rotation R; got {X.tolist()}; the nearest "
+                f"rotation is hinge.algebra.rotation.nearest_rotation's"
+            )
+        return cls(X[:3, :3], X[:3, 3])
+
+    @classmethod
+    def from_quaternion(cls, quaternion: Any, translation: Any = (0.0, 0.0, 0.0)) -> Transform:
+        """The pose with an orientation (w, x, y, z); of (x, y, z, w) give `np.roll(quat, 1)`."""
+        quat = _numbers("a quaternion (w, x, y, z)", quaternion, (4,))
+        if not quat.any():
+            raise ModelError("a quaternion is zero; give (1, 0, 0, 0) for no rotation")
+        return cls(quaternion_matrix(quat), translation)
+
+    @classmethod
+    def from_rpy(cls, rpy: Any, translation: Any = (0.0, 0.0, 0.0)) -> Transform:
+        """The pose with an orientation (roll, pitch, yaw), as URDF has them."""
+        return cls(from_rpy(*_numbers("roll, pitch, yaw", rpy, (3,))), translation)
+
+    @classmethod
+    def from_axis_angle(
+        cls, axis: Any, angle: Any, translation: Any = (0.0, 0.0, 0.0)
+    ) -> Transform:
+        """The pose turned by an angle about an axis of any length."""
+        direction = _numbers("an axis", axis, (3,))
+        turn = _numbers("an angle", angle, ())
+        length = np.linalg.norm(direction)
+        if length == 0:
+            raise ModelError("an axis is zero; give a direction")
+        return cls(about_axis(direction / length, turn[None]), translation)
+
+    @property
+    def quaternion(self) -> np.ndarray:
+        """The orientation as a unit quaternion (w, x, y, z), w ≥ 0."""
+        return quaternion_from_matrix(self.rotation)
+
+    @property
+    def rpy(self) -> np.ndarray:
+        """The orientation as (roll, pitch, yaw), |pitch| ≤ π/2; yaw is 0 if pitch is ±π/2."""
+        return rpy_of(self.rotation)
+
+    @property
+    def axis_angle(self) -> tuple[np.ndarray, float]:
+        """The orientation as a unit axis (3,) and an angle from 0 to π; x for no turn."""
+        turn = quaternion_log(self.quaternion)
+        angle = float(np.linalg.norm(turn))
+        return (turn / angle if angle else np.eye(3)[0]), angle
+
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"a Transform is immutable: make a new one to change its {name}")
+        raise ImmutableError(f"a Transform is immutable: make a new one to change its {name}")
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, Transform):
@@ -307,7 +374,7 @@ class Inertia:
         object.__setattr__(self, "about_com", I)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"an Inertia is immutable: make a new one to change its {name}")
+        raise ImmutableError(f"an Inertia is immutable: make a new one to change its {name}")
 
     @property
     def spatial(self) -> SpatialInertia:
@@ -350,6 +417,17 @@ class Inertia:
     def __repr__(self) -> str:
         com, about = self.com.tolist(), self.about_com.tolist()
         return f"Inertia(mass={self.mass}, com={com}, about_com={about})"
+
+
+def _numbers(what: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Finite floats of a shape."""
+    try:
+        found = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        found = np.full((), np.nan)
+    if found.shape != shape or not np.isfinite(found).all():
+        raise ModelError(f"{what} is {values!r}; expected finite numbers of shape {shape}")
+    return found
 
 
 def _frozen(values: Any) -> np.ndarray:

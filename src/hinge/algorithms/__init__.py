@@ -4,7 +4,16 @@ A new algorithm is declared in a file of its own and listed here: imported, publ
 """
 
 from . import dense as dense
-from .configuration import difference, integrate, neutral, random_configuration, tangent_rate
+from .configuration import (
+    difference,
+    integrate,
+    interpolate,
+    neutral,
+    normalize,
+    random_configuration,
+    random_velocity,
+    tangent_rate,
+)
 from .constrained.cones import friction_residuals
 from .constrained.derivatives import (
     constrained_changes,
@@ -68,6 +77,13 @@ from .operational_space import (
     operational_space_inertia_margin,
 )
 from .passive import passive_forces, spring_energy
+from .regressors import (
+    energy_regressor,
+    momentum_regressor,
+    torque_regressor,
+    torque_regressor_joints,
+    torque_regressor_row,
+)
 from .underactuated.generalized_jacobians import (
     active_inertia,
     complete_motion,
@@ -107,6 +123,7 @@ __all__ = [
     "difference",
     "disturbance_bias",
     "disturbance_jacobian",
+    "energy_regressor",
     "forward_dynamics",
     "forward_dynamics_derivatives",
     "forward_dynamics_jvp",
@@ -126,6 +143,7 @@ __all__ = [
     "impulse_dynamics_derivatives",
     "innovations",
     "integrate",
+    "interpolate",
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp",
@@ -146,7 +164,9 @@ __all__ = [
     "mass_matrix_second_sensitivity",
     "mass_matrix_sensitivity",
     "momentum",
+    "momentum_regressor",
     "neutral",
+    "normalize",
     "operational_space_inertia",
     "operational_space_inertia_inverse",
     "operational_space_inertia_margin",
@@ -154,10 +174,14 @@ __all__ = [
     "poses",
     "potential_energy",
     "random_configuration",
+    "random_velocity",
     "rnea",
     "schur_blocks",
     "spring_energy",
     "tangent_rate",
+    "torque_regressor",
+    "torque_regressor_joints",
+    "torque_regressor_row",
     "total_mass",
     "total_rates",
     "velocity_product_acceleration",
@@ -197,6 +221,7 @@ class Algorithms(Bound):
     difference = bound(difference)
     disturbance_bias = bound(disturbance_bias)
     disturbance_jacobian = bound(disturbance_jacobian)
+    energy_regressor = bound(energy_regressor)
     forward_dynamics = bound(forward_dynamics)
     forward_dynamics_derivatives = bound(forward_dynamics_derivatives)
     forward_dynamics_jvp = bound(forward_dynamics_jvp)
@@ -216,6 +241,7 @@ class Algorithms(Bound):
     impulse_dynamics_derivatives = bound(impulse_dynamics_derivatives)
     innovations = bound(innovations)
     integrate = bound(integrate)
+    interpolate = bound(interpolate)
     inverse_dynamics = bound(inverse_dynamics)
     inverse_dynamics_derivatives = bound(inverse_dynamics_derivatives)
     inverse_dynamics_jvp = bound(inverse_dynamics_jvp)
@@ -236,7 +262,9 @@ class Algorithms(Bound):
     mass_matrix_second_sensitivity = bound(mass_matrix_second_sensitivity)
     mass_matrix_sensitivity = bound(mass_matrix_sensitivity)
     momentum = bound(momentum)
+    momentum_regressor = bound(momentum_regressor)
     neutral = bound(neutral)
+    normalize = bound(normalize)
     operational_space_inertia = bound(operational_space_inertia)
     operational_space_inertia_inverse = bound(operational_space_inertia_inverse)
     operational_space_inertia_margin = bound(operational_space_inertia_margin)
@@ -244,10 +272,14 @@ class Algorithms(Bound):
     poses = bound(poses)
     potential_energy = bound(potential_energy)
     random_configuration = bound(random_configuration)
+    random_velocity = bound(random_velocity)
     rnea = bound(rnea)
     schur_blocks = bound(schur_blocks)
     spring_energy = bound(spring_energy)
     tangent_rate = bound(tangent_rate)
+    torque_regressor = bound(torque_regressor)
+    torque_regressor_joints = bound(torque_regressor_joints)
+    torque_regressor_row = bound(torque_regressor_row)
     total_mass = bound(total_mass)
     total_rates = bound(total_rates)
     velocity_product_acceleration = bound(velocity_product_acceleration)

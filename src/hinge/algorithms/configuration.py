@@ -16,11 +16,17 @@ __all__ = [
     "departing",
     "difference",
     "from_middle",
+    "glide_rate",
+    "glided",
+    "gliding",
     "integrate",
+    "interpolate",
     "neutral",
+    "normalize",
     "precise_rate",
     "precise_velocity",
     "random_configuration",
+    "random_velocity",
     "tangent_rate",
     "to_middle",
 ]
@@ -33,9 +39,25 @@ def neutral(mech: Mechanism) -> np.ndarray:
 
 
 @algorithm()
-def random_configuration(mech: Mechanism, rng: np.random.Generator) -> np.ndarray:
-    """A random configuration (nq,) within the joint limits."""
-    return _leaders(mech, lambda joint: joint.random(rng))
+def random_configuration(
+    mech: Mechanism, rng: np.random.Generator, shape: tuple[int, ...] = ()
+) -> np.ndarray:
+    """Random configurations (*shape, nq) within the joint limits."""
+    return _drawn(mech, shape, lambda joint: joint.random(rng, shape))
+
+
+@algorithm()
+def random_velocity(
+    mech: Mechanism, rng: np.random.Generator, shape: tuple[int, ...] = ()
+) -> np.ndarray:
+    """Random velocities (*shape, nv) within the limits; ±1 rad/s or m/s where there is none."""
+
+    def drawn(joint: Joint) -> np.ndarray:
+        limit = np.array(joint.velocity_limit)
+        most = np.where(np.isfinite(limit), limit, 1.0)
+        return rng.uniform(-most, most, size=(*shape, joint.nv))
+
+    return _drawn(mech, shape, drawn)
 
 
 @algorithm()
@@ -50,6 +72,22 @@ def difference(mech: Mechanism, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
     return _leaders(mech, lambda joint, a, b: joint.difference(a, b), (q0, "q"), (q1, "q"))
 
 
+@algorithm()
+def interpolate(mech: Mechanism, q0: np.ndarray, q1: np.ndarray, s: Any) -> np.ndarray:
+    """q0 ⊞ s (q1 ⊟ q0): a part s of the shortest way from q0 to q1."""
+
+    def between(joint: Joint, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return joint.integrate(a, s * joint.difference(a, b))
+
+    return _leaders(mech, between, (q0, "q"), (q1, "q"))
+
+
+@algorithm()
+def normalize(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """The same configuration with quaternions of unit length."""
+    return _leaders(mech, lambda joint, qk: joint.normalize(qk), (q, "q"))
+
+
 def to_middle(mech: Mechanism, q: np.ndarray, u: np.ndarray) -> np.ndarray:
     """The middle of a step of twice u that starts at q."""
     return _leaders(mech, lambda joint, qk, uk: joint.to_middle(qk, uk), (q, "q"), (u, "v"))
@@ -58,6 +96,21 @@ def to_middle(mech: Mechanism, q: np.ndarray, u: np.ndarray) -> np.ndarray:
 def from_middle(mech: Mechanism, q: np.ndarray, u: np.ndarray) -> np.ndarray:
     """The end of a step of twice u whose middle is q."""
     return _leaders(mech, lambda joint, qk, uk: joint.from_middle(qk, uk), (q, "q"), (u, "v"))
+
+
+def glided(mech: Mechanism, q: Any, h: Any, u: Any) -> np.ndarray:
+    """The configuration after a time h of a motion with u, free bodies going straight."""
+    return _leaders(mech, lambda joint, qk, uk: joint.glided(qk, h, uk), (q, "q"), (u, "v"))
+
+
+def gliding(mech: Mechanism, h: Any, u: Any, v: Any) -> np.ndarray:
+    """v in the axes at the end of such a motion."""
+    return _leaders(mech, lambda joint, uk, vk: joint.gliding(h, uk, vk), (u, "v"), (v, "v"))
+
+
+def glide_rate(mech: Mechanism, v: Any) -> np.ndarray:
+    """What axes that turn along take from v in a unit of time."""
+    return _leaders(mech, lambda joint, vk: joint.glide_rate(vk), (v, "v"))
 
 
 def departing(mech: Mechanism, h: Any, v: Any, p: Any, f: Any) -> np.ndarray:
@@ -106,6 +159,14 @@ def precise_velocity(mech: Mechanism, u: np.ndarray, rate: np.ndarray) -> np.nda
     """The velocity of q ⊞ u for a rate of u, to O(u¹⁶)."""
     by = (u, "v"), (rate, "v")
     return _leaders(mech, lambda joint, a, b: joint.tangent_velocity(a, b, 16), *by)
+
+
+def _drawn(
+    mech: Mechanism, shape: tuple[int, ...], draw: Callable[[Joint], np.ndarray]
+) -> np.ndarray:
+    """What is drawn for each joint that leads, side by side."""
+    leaders = (b.joint for b in mech.bodies[1:] if b.joint.mimic is None)
+    return np.concatenate([np.zeros((*shape, 0)), *map(draw, leaders)], axis=-1)
 
 
 def _leaders(

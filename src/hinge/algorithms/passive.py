@@ -18,7 +18,7 @@ from ..model.joint import Joint
 from ..model.mechanism import Mechanism
 from .declare import algorithm
 
-__all__ = ["passive_forces", "spring_energy"]
+__all__ = ["dry_friction", "passive_forces", "spring_energy"]
 
 # below this speed (rad/s or m/s) Coulomb friction fades to zero instead of jumping
 _STICTION_SPEED = 1.5e-2
@@ -47,6 +47,11 @@ def _force(joint: Joint, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     if np.any(joint.stiffness):
         force = force + joint.spring_force(q)
     if np.any(joint.friction):
-        c = clip(qd / _STICTION_SPEED, -1.0, 1.0)
-        force = force - np.array(joint.friction) * (0.5 * c * (3 - c * c))
+        force = force - np.array(joint.friction) * dry_friction(qd)
     return force
+
+
+def dry_friction(qd: np.ndarray) -> np.ndarray:
+    """s(q̇) of (1), per unit of friction."""
+    c = clip(qd / _STICTION_SPEED, -1.0, 1.0)
+    return 0.5 * c * (3 - c * c)

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from ..robot import load
-from ..robot.report import concerns, joint_table, tree
+from ..robot.report import concerns, described, tree
 from .common import add_robot, concerns_told, parser, say
 
 __all__ = ["add", "run"]
@@ -24,13 +24,8 @@ def run(console: Console, given: argparse.Namespace) -> None:
     """Print it."""
     with concerns_told(console) as told:
         robot = load(given.file, given.floating_base, given.package_dir)
-        say(
-            console,
-            f"{robot.name}: {len(robot.body_names)} moving bodies, "
-            f"{len(robot.frame_names)} frames, nq = {robot.nq}, nv = {robot.nv}, "
-            f"{robot.total_mass:.4g} kg",
-            "bold",
-        )
-        console.print(tree(robot.mechanism))
-        console.print(joint_table(robot.mechanism))
+        heading, _, joints = described(robot.mechanism).partition("\n\n")
+        say(console, heading, "bold")
+        for part in (tree(robot.mechanism), joints):
+            say(console, f"\n{part}")
         told += concerns(robot.mechanism)

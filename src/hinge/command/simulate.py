@@ -46,6 +46,8 @@ def add(commands: Any) -> None:
         command.add_argument(f"--{name}", nargs="+", default=[], metavar="NUMBER", help=told)
     held = "forces at all joints, a free base included, carry the weight"
     command.add_argument("--hold", action="store_true", help=held)
+    none = "joints have no stops at their limits"
+    command.add_argument("--no-limits", action="store_true", help=none)
     endings = ", ".join(x[1:] for x in (*_DATA, *PICTURES, *FILMS, *PAGES))
     told = f"what to write, by its ending: {endings}; may be repeated"
     command.add_argument("-o", "--output", action="append", default=[], help=told)
@@ -106,9 +108,10 @@ def _timed(
     law = (lambda t, q, qd: robot.alg.gravity_forces(q)) if given.hold else None
     begun = perf_counter()
     step = min(given.dt, given.duration)
-    simulate(robot, q, qd, law, duration=step, dt=given.dt, method=given.method)
+    ways = {"dt": given.dt, "method": given.method, "limits": not given.no_limits}
+    simulate(robot, q, qd, law, step, **ways)
     ready = perf_counter()
-    motion = simulate(robot, q, qd, law, given.duration, given.dt, given.method)
+    motion = simulate(robot, q, qd, law, given.duration, **ways)
     return motion, ready - begun, perf_counter() - ready
 
 
@@ -116,6 +119,7 @@ def _told(motion: Trajectory, compiling: float, running: float, given: argparse.
     """What happened, in lines."""
     kinetic, energy, way = motion.kinetic_energy, motion.energy, "held" if given.hold else "falling"
     left = list(_limits_left(motion))
+    acting = "which do not act, left by" if given.no_limits else "at which stops act, reached by"
     more = f", and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
     return "\n".join(
         [
@@ -124,7 +128,7 @@ def _told(motion: Trajectory, compiling: float, running: float, given: argparse.
             f"times real time, after {compiling:.2g} s for the first step",
             f"energy: kinetic up to {kinetic.max():.4g} J, {kinetic[-1]:.4g} J at the end; total "
             f"changes by {energy[-1] - energy[0]:.2g} J",
-            f"limits, which do not act: left by {', '.join(left[:_NAMED])}{more}"
+            f"limits, {acting}: {', '.join(left[:_NAMED])}{more}"
             if left
             else "limits: all joints stay within theirs",
         ]

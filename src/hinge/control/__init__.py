@@ -1,6 +1,33 @@
-"""Laws of joint forces: functions τ(t, q, q̇) that simulation takes and kernels swallow."""
+"""Laws of joint forces τ(t, q, q̇) that simulation takes and kernels swallow, and planners."""
 
 from . import space
 from .diagonal import PoseFeedback, RateFeedback
+from .ilqr import ILQR, Plan
+from .joint_space import ComputedTorque, GravityCompensation, JointMotion
+from .linear_quadratic import Gains, LinearFeedback, lqr, riccati
+from .mppi import MPPI, Sampled
+from .task_space import Impedance, OperationalSpace
+from .trajectories import Quintic, TimedPath, quintic, time_optimal
 
-__all__ = ["PoseFeedback", "RateFeedback", "space"]
+__all__ = [
+    "ILQR",
+    "MPPI",
+    "ComputedTorque",
+    "Gains",
+    "GravityCompensation",
+    "Impedance",
+    "JointMotion",
+    "LinearFeedback",
+    "OperationalSpace",
+    "Plan",
+    "PoseFeedback",
+    "Quintic",
+    "RateFeedback",
+    "Sampled",
+    "TimedPath",
+    "lqr",
+    "quintic",
+    "riccati",
+    "space",
+    "time_optimal",
+]

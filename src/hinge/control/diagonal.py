@@ -31,8 +31,9 @@ from ..graph.functions import less, where
 from ..robot import Robot, check_robot
 from ..runtime.check import check_choice, check_pose
 from ..runtime.kernel import Kernel
+from .law import numbers
 
-__all__ = ["PoseFeedback", "RateFeedback"]
+__all__ = ["PoseFeedback", "RateFeedback", "rotation_vector"]
 
 
 class _Law(ABC):
@@ -149,12 +150,12 @@ class PoseFeedback(_Law):
 
     def _error(self, q: Any) -> Any:
         R, shift = self._left(q)
-        return np.concatenate([_rotation_vector(R), shift])
+        return np.concatenate([rotation_vector(R), shift])
 
     def _pull(self, q: Any) -> Any:
         R, shift = self._left(q)
         k_o, k_p = self.stiffness
-        turn = 0.5 * axial(R) if self.orientation == "axes" else _rotation_vector(R)
+        turn = 0.5 * axial(R) if self.orientation == "axes" else rotation_vector(R)
         w = np.concatenate([2 * k_o * turn, k_p * shift])  # (3), (4)
         return self.robot.alg.jacobian(q, self.frame).T @ w
 
@@ -164,12 +165,12 @@ class PoseFeedback(_Law):
         if self.orientation == "axes":
             far = 3 - np.trace(R)  # (3)
         else:
-            turn = _rotation_vector(R)
+            turn = rotation_vector(R)
             far = turn @ turn  # (4)
         return k_o * far + 0.5 * k_p * (shift @ shift)
 
 
-def _rotation_vector(R: Any) -> Any:
+def rotation_vector(R: Any) -> Any:
     """θ n with 0 ≤ θ ≤ π, on traced scalars: from the row of 4 q qᵀ with the largest diagonal."""
     x, y, z = axial(R)
     S, t = R + R.T, np.trace(R)
@@ -187,17 +188,8 @@ def _rotation_vector(R: Any) -> Any:
     return quaternion_log(best)
 
 
-def _numbers(value: Any) -> np.ndarray:
-    """The value as an array of numbers; of what has none, NaN."""
-    try:
-        x = np.asarray(value)
-    except ValueError:
-        return np.array(np.nan)
-    return x.astype(float) if x.dtype.kind in "fiu" else np.array(np.nan)
-
-
 def _damping(where: str, robot: Robot, value: ArrayLike) -> np.ndarray:
-    c = _numbers(value)
+    c = numbers(value)
     if c.shape not in ((), (robot.nv,)) or not (np.isfinite(c) & (c > 0)).all():
         raise ArgumentError(
             f"{where} for {robot.name!r}: damping is {value!r}; expected a positive number, or "
@@ -207,7 +199,7 @@ def _damping(where: str, robot: Robot, value: ArrayLike) -> np.ndarray:
 
 
 def _stiffness(where: str, value: ArrayLike) -> tuple[float, float]:
-    k = _numbers(value)
+    k = numbers(value)
     if k.shape not in ((), (2,)) or not (np.isfinite(k) & (k >= 0)).all():
         raise ArgumentError(
             f"{where}: stiffness is {value!r}; expected a number, or two of them, for orientation "

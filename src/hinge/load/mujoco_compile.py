@@ -36,8 +36,9 @@ Compiled = tuple[Any, list[str]] | str
 
 _ONE_AT_A_TIME = threading.Lock()
 _ARRAYS = re.compile(
-    r"(body|jnt|dof|geom|site|actuator|tendon|name)_\w+|mat_rgba|mesh_(pos|quat|scale|pathadr)"
-    "|eq_active0|qpos0|qpos_spring"
+    r"(body|jnt|dof|geom|site|actuator|tendon|name)_\w+|mat_rgba|eq_active0"
+    "|mesh_(pos|quat|scale|pathadr|vert|vertadr|vertnum|face|faceadr|facenum)"
+    "|qpos0|qpos_spring"
 )
 _SIZES = ("nbody", "nq", "nv", "nsite")
 _OPTIONS = ("disableflags", "density", "viscosity")

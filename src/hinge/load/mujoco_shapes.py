@@ -11,7 +11,7 @@ import numpy as np
 
 from ..algebra.rotation import quaternion_matrix
 from ..algebra.spatial import Transform
-from ..model.shapes import Shape
+from ..model.shapes import Shape, Triangles
 from .mujoco_state import names_of
 from .xml import Element
 
@@ -19,6 +19,8 @@ __all__ = ["MeshFile", "body_shapes"]
 
 # mjtGeom
 _KINDS = {0: "plane", 2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box", 7: "mesh"}
+_MESH = 7
+_OWN_FORMAT = ".msh"  # of MuJoCo alone
 _HIDDEN = 3  # MuJoCo's viewer hides geoms of this group and above: they only collide
 _DEFAULT_RGBA = (0.5, 0.5, 0.5, 1.0)
 
@@ -51,23 +53,57 @@ Shapes = tuple[list[Shape], list[Shape]]
 
 
 def body_shapes(model: Any, mesh_files: Mapping[str, MeshFile]) -> list[Shapes]:
-    """Visuals and collisions of every body; height fields and meshes without a file are left out.
+    """Visuals and collisions of every body; height fields and the like are left out.
 
-    mesh_files: by the names under which MuJoCo read them.
+    Seen is what MuJoCo's viewer shows at first; but where a body has meshes that are only seen,
+    what collides is not, unless it is of their group.
+
+    mesh_files: by the names under which MuJoCo read them; a mesh that has none, or is not drawn as
+    it is in its file, is kept as triangles.
     """
     shapes: list[Shapes] = [([], []) for _ in range(model.nbody)]
+    solids = _Solids(model)
     names = names_of(model, "geom", "geom")
+    collides = (np.asarray(model.geom_contype) != 0) | (np.asarray(model.geom_conaffinity) != 0)
+    seen = (np.asarray(model.geom_group) < _HIDDEN) & ~_covered(model, collides)
     for g, name in enumerate(names):
-        shape = _shape(model, g, name, mesh_files)
+        shape = _shape(model, g, name, mesh_files, solids)
         visuals, collisions = shapes[model.geom_bodyid[g]]
-        if shape is not None and model.geom_group[g] < _HIDDEN:
+        if shape is not None and seen[g]:
             visuals.append(shape)
-        if shape is not None and (model.geom_contype[g] or model.geom_conaffinity[g]):
+        if shape is not None and collides[g]:
             collisions.append(shape)
     return shapes
 
 
-def _shape(model: Any, g: int, name: str, mesh_files: Mapping[str, MeshFile]) -> Shape | None:
+def _covered(model: Any, collides: np.ndarray) -> np.ndarray:
+    """Which geoms collide, but are not of the group of the meshes that their body looks like."""
+    covered = np.zeros(len(collides), dtype=bool)
+    for g in np.flatnonzero(~collides & (model.geom_type == _MESH) & (model.geom_group < _HIDDEN)):
+        same = np.asarray(model.geom_bodyid) == model.geom_bodyid[g]
+        covered |= same & collides & (model.geom_group != model.geom_group[g])
+    return covered
+
+
+class _Solids(dict[int, Triangles]):
+    """The triangles of meshes by number, each made once: centred, scaled, as MuJoCo has them."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def __missing__(self, m: int) -> Triangles:
+        model = self.model
+        first, face = int(model.mesh_vertadr[m]), int(model.mesh_faceadr[m])
+        self[m] = Triangles(
+            model.mesh_vert[first : first + int(model.mesh_vertnum[m])],
+            model.mesh_face[face : face + int(model.mesh_facenum[m])],
+        )
+        return self[m]
+
+
+def _shape(
+    model: Any, g: int, name: str, mesh_files: Mapping[str, MeshFile], solids: _Solids
+) -> Shape | None:
     kind = _KINDS.get(int(model.geom_type[g]))
     X = Transform(quaternion_matrix(model.geom_quat[g]), model.geom_pos[g])
     rgba = _rgba(model, g)
@@ -78,8 +114,8 @@ def _shape(model: Any, g: int, name: str, mesh_files: Mapping[str, MeshFile]) ->
     m = model.geom_dataid[g]
     mesh = mesh_files.get(_file_name(model, m))
     placed = mesh.placed(model.mesh_scale[m]) if mesh else None
-    if mesh is None or placed is None:
-        return None
+    if mesh is None or placed is None or mesh.path.lower().endswith(_OWN_FORMAT):
+        return Shape(kind, (1.0, 1.0, 1.0), X, rgba, name=name, triangles=solids[int(m)])
     # MuJoCo centres a mesh and turns it to its principal axes
     X = X @ Transform(quaternion_matrix(model.mesh_quat[m]), model.mesh_pos[m]).inv @ placed
     return Shape(kind, tuple(model.mesh_scale[m].tolist()), X, rgba, mesh.path, name)

@@ -14,7 +14,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
-__all__ = ["PathLike", "read_bounded", "resolve_mesh"]
+from .project import folders_above
+
+__all__ = ["PathLike", "packages_given", "read_bounded", "resolve_mesh"]
 
 PathLike = str | os.PathLike[str]
 
@@ -51,10 +53,12 @@ def resolve_mesh(name: str, folder: PathLike | None, package_dirs: Sequence[Path
 
     folder: of the file that names it; None for a text without one: relative names are kept.
     package_dirs: folders that contain packages, or are packages; then come those of
-    ROS_PACKAGE_PATH and AMENT_PREFIX_PATH.  A package in none of them keeps its URI.
+    ROS_PACKAGE_PATH and AMENT_PREFIX_PATH, then folders around the file that have the package's
+    name, or contain it.  A package in none of them keeps its URI.
     """
     if match := _PACKAGE.fullmatch(name):
-        return _in_package(name, match[1], match[2], package_dirs)
+        around = () if folder is None else folders_above(Path(os.path.abspath(folder)))
+        return _in_package(name, match[1], match[2], [*packages_given(package_dirs), *around])
     if name.startswith("file:///"):
         path = unquote(name[len("file://") :])
         # a drive comes after the slash
@@ -66,24 +70,28 @@ def resolve_mesh(name: str, folder: PathLike | None, package_dirs: Sequence[Path
     return os.path.normpath(os.path.join(os.path.abspath(folder), name))
 
 
-def _in_package(uri: str, package: str, rest: str, package_dirs: Sequence[PathLike]) -> str:
+def _in_package(uri: str, package: str, rest: str, folders: Sequence[PathLike]) -> str:
     """The file of a package:// URI, the first that exists, or would in the first such package."""
     if package in (os.curdir, os.pardir):
         return uri
-    roots = [root for root in _package_roots(package, package_dirs) if os.path.isdir(root)]
+    roots = [root for root in _package_roots(package, folders) if os.path.isdir(root)]
     paths = [os.path.normpath(os.path.join(root, rest)) for root in roots]
     return next((path for path in paths if os.path.exists(path)), paths[0] if paths else uri)
 
 
-def _package_roots(package: str, package_dirs: Sequence[PathLike]) -> Iterator[str]:
+def _package_roots(package: str, folders: Sequence[PathLike]) -> Iterator[str]:
     """Every folder that may be the package's."""
-    given = [os.path.abspath(folder) for folder in package_dirs]
-    for folder in given + _search_path("ROS_PACKAGE_PATH"):
+    for folder in folders:
         if Path(folder).name == package:
-            yield folder
+            yield str(folder)
         yield os.path.join(folder, package)
-    for folder in _search_path("AMENT_PREFIX_PATH"):
-        yield os.path.join(folder, "share", package)
+
+
+def packages_given(package_dirs: Sequence[PathLike]) -> list[str]:
+    """The folders in which the user keeps packages: those that he gives, and those of ROS."""
+    prefixes = _search_path("AMENT_PREFIX_PATH")
+    given = [os.path.abspath(folder) for folder in package_dirs]
+    return given + _search_path("ROS_PACKAGE_PATH") + [os.path.join(p, "share") for p in prefixes]
 
 
 def _search_path(variable: str) -> list[str]:

@@ -5,6 +5,10 @@ made of.  The project is the nearest folder above that looks like one: it holds 
 `pyproject.toml` or such, or is a Python package; where none does, it is the folder above the
 model's own.  It never is the home folder, the folder for temporary files, the one that packages are
 installed in, or one that contains these.  Links count as where they lead to.
+
+A URDF's meshes are opened when it is looked at, from the same folders and from packages that lie
+beside its own (they hold a `package.xml`).  What lies in a folder that the user gave is read as he
+sees it there, links included: a workspace may be made of links.
 """
 
 from __future__ import annotations
@@ -14,13 +18,15 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["Reach"]
+__all__ = ["MeshReach", "Reach", "folders_above"]
 
-_MARKS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", "package.xml")
+_MANIFEST = "package.xml"
+_MARKS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg", _MANIFEST)
 _PACKAGE = "__init__.py"
 _INSTALLED = ("site-packages", "dist-packages")
 # what a model is made of; nothing else is read from around its folder
-_KINDS = {".xml", ".mjcf", ".urdf", ".stl", ".obj", ".msh", ".dae", ".ply", ".off", ".vtk", ".gmsh"}
+_MESHES = {".stl", ".obj", ".msh", ".dae", ".gltf", ".glb", ".ply", ".off", ".vtk", ".gmsh"}
+_KINDS = {".xml", ".mjcf", ".urdf"} | _MESHES
 
 
 class Reach:
@@ -36,22 +42,53 @@ class Reach:
             return True
         if self.project is None or not Path(path).is_relative_to(self.project):
             return False
-        inner = Path(path).relative_to(self.project)
-        hidden = any(part.startswith(".") for part in inner.parts)
-        return inner.suffix.lower() in _KINDS and not hidden
+        return _is_of_model(Path(path).relative_to(self.project), _KINDS)
 
     def __str__(self) -> str:
         project = f", nor a mesh or model of {str(self.project)!r}" if self.project else ""
         return ", ".join(map(repr, self.roots)) + project
 
 
-def _project(folder: Path) -> Path | None:
-    """The project that a folder belongs to."""
+class MeshReach:
+    """The meshes that a URDF in a folder may name; given: where the user keeps packages."""
+
+    def __init__(self, folder: str | os.PathLike[str] | None, given: Sequence[str]) -> None:
+        own = None if folder is None else os.path.realpath(folder)
+        self.given, self.reach = given, Reach(own, [])
+        self.above = [] if own is None else folders_above(Path(own))
+
+    def holds(self, path: str) -> bool:
+        """Whether a mesh may be read."""
+        if any(Path(os.path.abspath(path)).is_relative_to(root) for root in self.given):
+            return True
+        real = os.path.realpath(path)
+        return self.reach.holds(real) or any(_is_beside(folder, real) for folder in self.above)
+
+
+def _is_beside(folder: Path, path: str) -> bool:
+    """Whether a file is a mesh of one of the packages in a folder."""
+    inner = Path(path).relative_to(folder) if Path(path).is_relative_to(folder) else Path()
+    return _is_of_model(inner, _MESHES) and (folder / inner.parts[0] / _MANIFEST).is_file()
+
+
+def _is_of_model(inner: Path, kinds: set[str]) -> bool:
+    """Whether a file is of a kind that models are made of, and nothing on the way is hidden."""
+    return inner.suffix.lower() in kinds and not any(part.startswith(".") for part in inner.parts)
+
+
+def folders_above(folder: Path) -> list[Path]:
+    """The folder and those around it, up to one that is everybody's or a person's."""
     above = []
     for candidate in (folder, *folder.parents):
         if _is_shared(candidate):
             break
         above.append(candidate)
+    return above
+
+
+def _project(folder: Path) -> Path | None:
+    """The project that a folder belongs to."""
+    above = folders_above(folder)
     for i, candidate in enumerate(above):
         if (candidate / _PACKAGE).is_file():
             return _outermost_package(above[i:])

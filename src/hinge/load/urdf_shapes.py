@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from ..algebra.spatial import Transform
 from ..errors import ModelError
 from ..model.mechanism import did_you_mean
 from ..model.shapes import Shape
-from .paths import PathLike, resolve_mesh
+from .paths import PathLike, packages_given, resolve_mesh
+from .project import MeshReach
 from .xml import Element, shortened
 
 __all__ = ["ShapeReader", "origin_pose"]
@@ -87,10 +89,11 @@ class ShapeReader:
         element.remarks.add(f"unread {element.tag}", f"{error}; this shape is left out")
 
     def _shape(self, element: Element, shape: Element) -> Shape:
-        kind, mesh = shape.tag.removeprefix("drake:"), None
+        kind, mesh, may_read = shape.tag.removeprefix("drake:"), None, True
         if kind == "mesh":
             size = self._scale(shape)
             mesh = resolve_mesh(shape.string("filename"), self.folder, self.package_dirs)
+            may_read = self._reach.holds(mesh)
         elif kind in _SIZES:
             size = _size(shape, kind)
         else:
@@ -98,7 +101,11 @@ class ShapeReader:
             raise shape.error(f"<geometry> has an unknown shape {shortened(kind)}; {hint}")
         placement = origin_pose(self._first(element, "origin"))
         rgba = self._rgba(self._first(element, "material"))
-        return Shape(kind, size, placement, rgba, mesh, element.get("name") or "")
+        return Shape(kind, size, placement, rgba, mesh, element.get("name") or "", may_read)
+
+    @cached_property
+    def _reach(self) -> MeshReach:
+        return MeshReach(self.folder, packages_given(self.package_dirs))
 
     def _first(self, element: Element, tag: str) -> Element | None:
         """The child with a tag, the first if there are several."""

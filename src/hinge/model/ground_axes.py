@@ -58,7 +58,7 @@ class InGroundAxes:
         self.outward, self.inward, self.climb = mech.outward, mech.inward, mech.climb
         self.slots, self.each, self.filled = mech.slots, mech.each, mech.filled
         self.join, self.join_matrix = mech.join, mech.join_matrix
-        self.join_blocks = mech.join_blocks
+        self.join_blocks, self.join_bodies = mech.join_blocks, mech.join_bodies
 
     @cached_property
     def M(self) -> list[SpatialInertia]:

@@ -62,6 +62,7 @@ class Joint(ABC):
     damping, friction: viscous and Coulomb coefficients.  Springs, damping and friction are in
     `passive_forces` and act in simulation; they are not in the dynamics.
     lower, upper: limits of q, where q is a vector; velocity_limit, effort_limit: of qd and tau.
+    restitution: the part of its speed with which a DoF comes back from a limit, in simulation.
     """
 
     nq: ClassVar[int]
@@ -76,15 +77,18 @@ class Joint(ABC):
     friction: PerDof = field(default=0.0, kw_only=True)
     lower: PerDof = field(default=-_INF, kw_only=True)
     upper: PerDof = field(default=_INF, kw_only=True)
+    restitution: PerDof = field(default=0.0, kw_only=True)
     velocity_limit: PerDof = field(default=_INF, kw_only=True)
     effort_limit: PerDof = field(default=_INF, kw_only=True)
     mimic: Mimic | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        for name in (*_LOADS, "velocity_limit", "effort_limit"):
+        for name in (*_LOADS, "velocity_limit", "effort_limit", "restitution"):
             values = self._per_dof(name)
             if any(v < 0 for v in values):
                 raise ModelError(f"{self}: {name} is {min(values):g}; it must not be negative")
+        if max(self._per_dof("restitution"), default=0.0) > 1:
+            raise ModelError(f"{self}: restitution is {self.restitution}; it is no more than 1")
         if not np.isfinite(self._per_dof("rest")).all():
             raise ModelError(f"{self}: rest is {self.rest}; give finite numbers")
         lower, upper = self._per_dof("lower"), self._per_dof("upper")
@@ -160,13 +164,17 @@ class Joint(ABC):
         """The coordinates at which the body's frame coincides with the joint's frame."""
         return np.zeros(self.nq)
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
         """Uniform within the limits; ±π for an angle and ±1 m for a length that has none."""
         reach = np.where(np.abs(self.H(self.neutral())[:, :3]).any(axis=1), np.pi, 1.0)
         lower, upper = np.array(self.lower), np.array(self.upper)
         low = np.where(np.isfinite(lower), lower, np.minimum(-reach, upper - reach))
         high = np.where(np.isfinite(upper), upper, np.maximum(reach, low + reach))
-        return rng.uniform(low, high)
+        return rng.uniform(low, high, size=(*shape, self.nq))
+
+    def normalize(self, q: np.ndarray) -> np.ndarray:
+        """The same place with a quaternion, if q has one, of unit length."""
+        return q
 
     def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
         """q after moving along the constant velocity dv for a unit of time."""
@@ -175,6 +183,10 @@ class Joint(ABC):
     def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         """The dv with integrate(q0, dv) = q1, the shortest one."""
         return q1 - q0
+
+    def coordinate_rates(self, q: np.ndarray) -> np.ndarray:
+        """E with dq/dt = E q̇, (nv, nv): where q is a vector, which limits are for."""
+        return np.eye(self.nv)
 
     def stretch(self, q: np.ndarray) -> np.ndarray:
         """How far each DoF is from where its spring is slack: (nv,)."""
@@ -230,6 +242,20 @@ class Joint(ABC):
     def carried(self, u: np.ndarray, p: np.ndarray) -> np.ndarray:
         """A momentum at the start of such a step as the parent has it, in the axes of its end."""
         return p
+
+    def glided(self, q: np.ndarray, h: Any, u: np.ndarray) -> np.ndarray:
+        """q after moving for a time h with u, which stays as the parent has it; `integrate` but for
+        O(h²).
+        """
+        return self.integrate(q, h * u)
+
+    def gliding(self, h: Any, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """v, which stays as the parent has it, in the axes at the end of such a motion."""
+        return v
+
+    def glide_rate(self, v: np.ndarray) -> np.ndarray:
+        """−d/dh of `gliding` with u = v at h = 0, what axes that turn along make of v."""
+        return np.zeros(self.nv)
 
     def drift(self, v: np.ndarray) -> np.ndarray:
         """−[v, ·], (nv, nv): how a displacement changes if both its ends move with velocity v."""

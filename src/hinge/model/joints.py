@@ -17,6 +17,7 @@ from ..algebra.rotation import (
     quaternion_log,
     quaternion_matrix,
     quaternion_product,
+    safe_to_square,
     skew,
     translation_exp,
     translation_log,
@@ -55,6 +56,18 @@ def _linear(*axes: Any) -> np.ndarray:
 def _along(axis: Numbers, q: np.ndarray) -> np.ndarray:
     """The vector q · axis; q: (1,)."""
     return np.array(axis)[:, None] @ q
+
+
+def _unit(quat: np.ndarray) -> np.ndarray:
+    """The unit quaternion of a quaternion, not zero; in compiled code NaN if squares overflow."""
+    quat = safe_to_square(quat)
+    return quat / sqrt(quat @ quat)
+
+
+def _random_quaternion(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Unit quaternions, uniform over all rotations."""
+    quat = rng.normal(size=(*shape, 4))
+    return quat / np.linalg.norm(quat, axis=-1, keepdims=True)
 
 
 def _turned(quat: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -225,9 +238,11 @@ class Spherical(Joint):
     def neutral(self) -> np.ndarray:
         return np.array([1.0, 0.0, 0.0, 0.0])
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
-        quat = rng.normal(size=4)
-        return quat / np.linalg.norm(quat)
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
+        return _random_quaternion(rng, shape)
+
+    def normalize(self, q: np.ndarray) -> np.ndarray:
+        return _unit(q)
 
     def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
         return quaternion_product(q, quaternion_exp(dv))
@@ -291,12 +306,24 @@ class Planar(Joint):
         moment = 2 * (u[0] * x[1] - u[1] * x[0])
         return np.array([*(back @ x)[:2], p[2] - moment])
 
+    def glided(self, q: np.ndarray, h: Any, u: np.ndarray) -> np.ndarray:
+        return q + h * (self.pose(q)[0] @ u)
+
+    def gliding(self, h: Any, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return about_axis(_Z, h * u[2:]).T @ v
+
+    def glide_rate(self, v: np.ndarray) -> np.ndarray:
+        return np.array([-v[2] * v[1], v[2] * v[0], 0])
+
+    def coordinate_rates(self, q: np.ndarray) -> np.ndarray:
+        return self.pose(q)[0]
+
     def stretch(self, q: np.ndarray) -> np.ndarray:
         return q - np.array(self.rest)
 
     def spring_force(self, q: np.ndarray) -> np.ndarray:
         pull = -np.array(self.stiffness) * self.stretch(q)
-        return self.pose(q)[0].T @ pull
+        return self.coordinate_rates(q).T @ pull
 
     def difference(self, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
         turn = atan2(sin(q1[2] - q0[2]), cos(q1[2] - q0[2]))
@@ -332,9 +359,12 @@ class Free(Joint):
     def neutral(self) -> np.ndarray:
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
-    def random(self, rng: np.random.Generator) -> np.ndarray:
-        quat = rng.normal(size=4)
-        return np.concatenate([rng.uniform(-1, 1, size=3), quat / np.linalg.norm(quat)])
+    def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
+        quat = _random_quaternion(rng, shape)
+        return np.concatenate([rng.uniform(-1, 1, size=(*shape, 3)), quat], axis=-1)
+
+    def normalize(self, q: np.ndarray) -> np.ndarray:
+        return np.concatenate([q[:3], _unit(q[3:])])
 
     def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
         position = q[:3] + quaternion_matrix(q[3:]) @ translation_exp(dv[:3], dv[3:])
@@ -360,6 +390,17 @@ class Free(Joint):
         moment, force = back @ p[:3], back @ p[3:]
         moment = moment - 2 * (skew(u[3:]) @ force)
         return np.concatenate([back @ moment, back @ force])
+
+    def glided(self, q: np.ndarray, h: Any, u: np.ndarray) -> np.ndarray:
+        position = q[:3] + quaternion_matrix(q[3:]) @ (h * u[3:])
+        return np.concatenate([position, quaternion_product(q[3:], quaternion_exp(h * u[:3]))])
+
+    def gliding(self, h: Any, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        turn = quaternion_matrix(quaternion_exp(h * u[:3]))
+        return np.concatenate([v[:3], turn.T @ v[3:]])
+
+    def glide_rate(self, v: np.ndarray) -> np.ndarray:
+        return np.concatenate([np.zeros(3), skew(v[:3]) @ v[3:]])
 
     def stretch(self, q: np.ndarray) -> np.ndarray:
         back = quaternion_conjugate(quaternion_exp(np.array(self.rest)[:3]))

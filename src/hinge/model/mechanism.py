@@ -313,6 +313,10 @@ class Mechanism:
         """One force per DoF from the forces at each body's joint; followers push their leader."""
         return self.join_columns({k: parts[k][None, :] for _, k in self.outward()}, 1)[0]
 
+    def join_bodies(self, parts: Sequence[Any]) -> np.ndarray:
+        """The columns of all bodies side by side; the ground has none."""
+        return np.concatenate(parts, axis=-1)
+
     def join_columns(self, parts: Mapping[int, np.ndarray], rows: int) -> np.ndarray:
         """(rows, nv) from a block of columns per body; bodies left out have none."""
         out = np.zeros((rows, self.nv), dtype=_common_dtype(parts.values()))

@@ -134,6 +134,10 @@ class Tree(Protocol):
         """One value per DoF from those of each body's joint; followers push their leader."""
         ...
 
+    def join_bodies(self, parts: Any) -> Any:
+        """The columns of all bodies side by side, as many of each; the ground has none."""
+        ...
+
 
 class Branches(Tree, Protocol):
     """A tree along whose branches one can climb: for matrices over pairs of bodies."""

@@ -22,7 +22,6 @@ from ..graph.program import Program
 from ..model.parameters import PARAMETERS
 from ..robot import Robot, check_robot
 from ..robot.method import Numbers
-from ..runtime.arguments import Argument, broadcast
 from ..runtime.check import check_choice, check_number
 from ..runtime.kernel import Kernel
 from ..runtime.progress import progress
@@ -38,9 +37,13 @@ from .adaptive import (
     rows,
 )
 from .dense import Crossings, EventFunction, Stretches, crossings, end_of, event_functions
+from .given import series_of, step_count, together
+from .ground import Ground
 from .integrators import METHODS
 from .laws import Law, check_law, law_value
 from .steps import Called, motion_kernel, traced_force
+from .stops import pace_of, stops_of
+from .surroundings import Surroundings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,9 +53,6 @@ if TYPE_CHECKING:
 __all__ = ["Trajectory", "simulate"]
 
 _LOOKS = 50  # configurations of a motion by which the camera is placed
-
-# of how many steps the rounding of a duration may make one more
-_SAME = 1e-9
 
 Method = Literal["rk4", "semi_implicit_euler", "implicit_midpoint", "joint_midpoint", "variational"]
 Event = Callable[[float, np.ndarray, np.ndarray], Any]
@@ -64,7 +64,9 @@ class Trajectory:
     """What a simulation saw at each time: t (T,), q (T, …, nq), qd and tau (T, …, nv).
 
     events: where each that was asked for happened.  taken, rejected: how many steps of each sample
-    an adaptive method took, and how many it took back.
+    an adaptive method took, and how many it took back.  On a ground: forces (T, …, points, 3) on
+    its points in world axes, of a rigid one those of the step that led there; residual (T, …): by
+    how much the solution of that step was still changing the velocity of a point, in m/s.
     """
 
     robot: Robot
@@ -75,6 +77,18 @@ class Trajectory:
     events: tuple[Crossings, ...] = ()
     taken: np.ndarray | None = None
     rejected: np.ndarray | None = None
+    ground: Ground | None = None
+    forces: np.ndarray | None = None
+    residual: np.ndarray | None = None
+
+    @property
+    def contact_positions(self) -> np.ndarray:
+        """Where the points of the ground were nearest to it: (T, …, points, 3), world."""
+        if self.ground is None:
+            raise ArgumentError(
+                f"contact_positions of a motion of {self.robot.name!r}: it had no ground"
+            )
+        return self.ground.positions(self.robot, self.q)
 
     @cached_property
     def kinetic_energy(self) -> np.ndarray:
@@ -120,17 +134,33 @@ class Trajectory:
         else:
             write_film(path, film(self.robot, self.t, self.q, size))
 
-    def view(self, host: str = "127.0.0.1", port: int = 8080, browser: bool = True) -> Scene:
+    def view(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        browser: bool = True,
+        f_ext: ArrayLike | None = None,
+        forces: Sequence[ArrayLike] | None = None,
+    ) -> Scene:
         """Open a page that plays the motion, a batch as ghosts; needs `hinge[view]`.
 
-        The arguments are those of `robot.view`.
+        host, port, browser: as of `robot.view`.  Forces become arrows: f_ext on bodies in their
+        axes, (n_bodies, 6) or (T, n_bodies, 6); forces: points and vectors, each (T, n, 3), world,
+        those of the ground unless given.
         """
         from ..viewer.scene import Scene
         from .curves import curves
 
+        if forces is None and self.ground is not None and self.forces is not None:
+            first = (slice(None), *(0,) * (self.q.ndim - 2))
+            forces = self.ground.positions(self.robot, self.q[first]), self.forces[first]
         some = self.q[:: -(-len(self.t) // _LOOKS)]
         scene = Scene(self.robot, self.q[(0,) * (self.q.ndim - 1)], host, port, browser, some)
-        scene.play(self.t, self.q, curves(self))
+        try:
+            scene.play(self.t, self.q, curves(self), f_ext, forces)
+        except ArgumentError:
+            scene.close()
+            raise
         return scene
 
 
@@ -141,7 +171,7 @@ def simulate(
     tau: Force | None = None,
     duration: float | None = None,
     dt: float = 1e-3,
-    method: Method = "rk4",
+    method: Method | None = None,
     f_ext: ArrayLike | None = None,
     constraints: Sequence[Constraint] = (),
     taus: ArrayLike | None = None,
@@ -150,6 +180,8 @@ def simulate(
     rtol: float | None = None,
     atol: float | None = None,
     events: Event | Sequence[Event] = (),
+    ground: Ground | None = None,
+    limits: bool = True,
     **numbers: Unpack[Numbers],
 ) -> Trajectory:
     """Move the robot from (q, qd) under joint forces for a duration, in steps of dt.
@@ -158,13 +190,15 @@ def simulate(
     is no whole number of steps the last is shorter, and the motion ends where it should.
     tau: (…, nv), or a function of (t, q, qd) of one sample that gives (nv,).
     taus: (steps, …, nv), one for each step and held during it; tau and taus add up.
-    Springs, damping and Coulomb friction of the joints act besides; joint limits do not.  f_ext
-    acts throughout; constraints close loops.
-    method: "rk4", of fourth order on every joint; "variational", of second order, which keeps
-    momentum to rounding and the energy of conservative motions bounded for as long as one likes;
+    Springs, damping and Coulomb friction of the joints act besides, and stops at their limits, but
+    for limits=False.  f_ext acts throughout; constraints close loops; ground: a `hinge.Ground`
+    under some points of the robot, the forces on which are in `.forces`.
+    method: "rk4", the default, of fourth order on every joint; "variational", of second order,
+    which keeps momentum to rounding and the energy of conservative motions bounded;
     "implicit_midpoint", of second order in total rates, whose kinetic energy changes by the work of
     the forces and by nothing else, to rounding; "joint_midpoint", the same in joint rates;
     "semi_implicit_euler", of first order, the cheapest: its energy drifts wherever M depends on q;
+    the default, and the only one, on rigid ground;
     "adaptive", of fifth order, whose steps are as long as rtol (1e-6) and atol (1e-9) allow: dt is
     the time between the states that are given back.
     every: of how many steps one is kept.
@@ -182,7 +216,10 @@ def simulate(
     robot = robot._with_numbers(numbers) if numbers else robot
     acting = {"f_ext": f_ext, **numbers}
     held = as_constraints(f"simulate {robot.name!r}", constraints)
-    run = _Run(robot, q, qd, tau, taus, acting, held, duration, dt, method, every)
+    around = _surroundings(robot, ground, limits)
+    method = method or ("semi_implicit_euler" if around.rigid else "rk4")
+    run = _Run(robot, q, qd, tau, taus, acting, held, around, duration, dt, method, every)
+    run.refuse_on_rigid_ground()
     tolerance = check_tolerance(run.where, robot, method, rtol, atol)
     wanted = event_functions(run.where, robot, events, run.lead != ())
     run.refuse_every(wanted)
@@ -190,6 +227,18 @@ def simulate(
     if compiled and why:
         raise TraceError(f"{run.where}: it cannot be compiled as one kernel: {why}")
     return run.trajectory(compiled is not False and not why, tolerance, wanted)
+
+
+def _surroundings(robot: Robot, ground: Any, limits: Any) -> Surroundings:
+    """Stops and ground, checked."""
+    where = f"simulate {robot.name!r}"
+    if ground is not None and not isinstance(ground, Ground):
+        raise ArgumentError(f"{where}: ground is {ground!r}; expected a hinge.Ground")
+    if ground is not None:
+        ground.spots(robot.mechanism)
+    if not check_choice(where, "limits", limits, (True, False)):
+        return Surroundings(None, ground)
+    return Surroundings(robot._keep("stops", lambda: stops_of(robot.mechanism)), ground)
 
 
 class _Run:
@@ -204,21 +253,22 @@ class _Run:
         taus: ArrayLike | None,
         acting: dict[str, ArrayLike | None],
         constraints: tuple[Constraint, ...],
+        around: Surroundings,
         duration: float | None,
         dt: float,
         method: str,
         every: int,
     ) -> None:
         where = self.where = f"simulate {robot.name!r}"
-        self.robot, self.constraints = robot, constraints
+        self.robot, self.constraints, self.around = robot, constraints, around
         self.method = check_choice(where, "method", method, tuple(METHODS))
         if constraints and method in ("implicit_midpoint", "variational"):
             raise ArgumentError(
                 f"{where}: method {method!r} knows no loop constraints; take 'joint_midpoint'"
             )
         self.dt = check_number(where, "dt", dt, above=0)
-        series = self._series(taus)
-        self.steps, self.last = self._count(duration, series)
+        series = series_of(where, robot, taus)
+        self.steps, self.last = step_count(where, robot, self.dt, duration, series)
         self.every = int(check_number(where, "every", every, above=0))
         if self.every != every or self.every > self.steps:
             raise ArgumentError(
@@ -227,60 +277,13 @@ class _Run:
         start = {"q": q, "qd": np.zeros(robot.nv) if qd is None else qd}
         start |= {} if tau is None or callable(tau) else {"tau": tau}
         start |= {n: x for n, x in acting.items() if x is not None}
-        self.given = self._together([robot._argument(n, x) for n, x in start.items()], series)
+        self.given = together(where, robot, start, series)
         self.lead = self.given["q"].shape[:-1]
         self.function = check_law(where, tau) if callable(tau) else None
         self.program: Program | None = None
         self.law: Kernel | None = None
-
-    def _series(self, taus: ArrayLike | None) -> np.ndarray | None:
-        """The forces of each step, if there are any."""
-        if taus is None:
-            return None
-        whole = self.robot._argument("tau", taus)._replace(name="taus")
-        series = broadcast(self.where, [whole])["taus"]
-        if series.ndim < 2 or not len(series):
-            raise ArgumentError(
-                f"{self.where}: taus has shape {series.shape}; expected (steps, …, "
-                f"{self.robot.nv}), joint forces for each step"
-            )
-        return series
-
-    def _count(self, duration: float | None, series: np.ndarray | None) -> tuple[int, float]:
-        """How many steps there are, and how long the last is: the motion ends at the duration."""
-        if duration is None and series is not None:
-            return len(series), self.dt
-        length = check_number(
-            self.where, "duration", 1.0 if duration is None else duration, above=0
-        )
-        steps, whole = ceil(length / self.dt), round(length / self.dt)
-        # as many as there are but for rounding: 0.3 s are three steps of 0.1 s
-        even = abs(length / self.dt - whole) <= _SAME * whole
-        steps, last = (whole, self.dt) if even else (steps, length - (steps - 1) * self.dt)
-        if series is not None and len(series) != steps:
-            raise ArgumentError(
-                f"{self.where}: taus has shape {series.shape}; expected ({steps}, …, "
-                f"{self.robot.nv}), joint forces for each step of dt = {self.dt} in duration = "
-                f"{length}; leave out duration for as many steps as there are taus"
-            )
-        return steps, last
-
-    def _together(
-        self, arguments: list[Argument], series: np.ndarray | None
-    ) -> dict[str, np.ndarray]:
-        """The arguments, broadcast; the forces of each step along with those of the first."""
-        if series is None:
-            return broadcast(self.where, arguments)
-        first = self.robot._argument("tau", series[0])._replace(name="taus")
-        found = broadcast(self.where, [*arguments, first])
-        bad = np.argwhere(~np.isfinite(series))
-        if found["q"].ndim == 1 and len(bad):
-            step, entry = bad[0]
-            raise ArgumentError(
-                f"{self.where}: taus[{step}, {entry}] is {series[step, entry]}; expected finite "
-                f"numbers"
-            )
-        return {**found, "taus": series}
+        self.pace = pace_of(method, self.dt)
+        self.touched: list[np.ndarray] = []
 
     def refuse_every(self, wanted: Sequence[EventFunction]) -> None:
         """Where every step is looked at, or none is there to be counted."""
@@ -293,6 +296,26 @@ class _Run:
             raise ArgumentError(
                 f"{self.where}: taus are held for steps of dt, and method 'adaptive' chooses its "
                 f"own; give a law tau of (t, q, qd)"
+            )
+
+    def refuse_on_rigid_ground(self) -> None:
+        """What rigid ground does not go with."""
+        if not self.around.rigid:
+            return
+        if self.method != "semi_implicit_euler":
+            raise ArgumentError(
+                f"{self.where}: method is {self.method!r}, and rigid ground is solved for in steps "
+                f"of 'semi_implicit_euler'; leave it out, or take a ground with law='compliant'"
+            )
+        if self.constraints:
+            raise ArgumentError(
+                f"{self.where}: constraints and rigid ground are not solved for together; take a "
+                f"ground with law='compliant'"
+            )
+        if len(self.robot.body_names) > MOST_UNROLLED:
+            raise ArgumentError(
+                f"{self.where}: the robot has {len(self.robot.body_names)} bodies, and rigid "
+                f"ground takes {MOST_UNROLLED}; take a ground with law='compliant'"
             )
 
     @property
@@ -327,7 +350,20 @@ class _Run:
             self.steps = max(1, ceil(t / self.dt))
             self.last = t - (self.steps - 1) * self.dt
             qs, qds = (np.concatenate([x[: self.steps], y[None]]) for x, y in ((qs, q), (qds, qd)))
-        return Trajectory(robot, self.times, qs, qds, self.forces(qs, qds), found, *counts)
+        taken, rejected = counts or (None, None)
+        forces, residual = self._on_ground(qs, qds)
+        seen = robot, self.times, qs, qds, self.forces(qs, qds), found, taken, rejected
+        return Trajectory(*seen, self.around.ground, forces, residual)
+
+    def _on_ground(self, qs: np.ndarray, qds: np.ndarray) -> tuple[Any, Any]:
+        """The forces on the points of the ground at all times and, if they were solved for, how
+        well.
+        """
+        if self.around.ground is None:
+            return None, None
+        if self.around.rigid:
+            return self.touched[0][: len(qs)], self.touched[1][: len(qs)]
+        return self.around.ground.called(self.robot, qs, qds).forces, None
 
     # in one kernel
 
@@ -348,16 +384,38 @@ class _Run:
         robot, given = self.robot, self.given
         names = [n for n in ("taus", "tau", "f_ext", *PARAMETERS) if n in given]
         ways = robot, self.method, names, self.function, self.program, self.constraints
-        kernel = motion_kernel(*ways)
-        arrays = {**given, "t": self.dt * np.arange(self.steps), "dt": np.array(self.dt)}
+        kernel = motion_kernel(*ways, self.around)
+        arrays = {**given, **self._constants, "t": self.dt * np.arange(self.steps)}
         arrays |= {f"memory{i}": x for i, x in enumerate(self.memory())}
-        rows = (len(self.times), *self.lead)
-        results = [np.empty((*rows, n), robot.dtype) for n in (robot.nq, robot.nv)]
-        for x, name in zip(results, ("q", "qd"), strict=True):
-            x[0] = given[name]
+        results = self._rows(len(self.times))
         self._fill(kernel, [x[1:] for x in results], arrays)
-        self._refuse_forces_that_are_not_finite(*results)
-        self._refuse_what_is_not_finite(*results)
+        self._refuse_forces_that_are_not_finite(*results[:2])
+        self._refuse_what_is_not_finite(*results[:2])
+        return self._with_start(results)
+
+    @property
+    def _constants(self) -> dict[str, np.ndarray]:
+        """What a kernel takes besides what was given."""
+        points = len(self.around.ground.points) if self.around.ground else 0
+        still = np.zeros((*self.lead, points, 3))
+        return {"dt": np.array(self.dt), "pace": np.array(self.pace), "forces": still}
+
+    def _rows(self, count: int) -> list[np.ndarray]:
+        """Room for q, q̇ and, on rigid ground, forces and residuals; the first is the start."""
+        dtype, rows = self.robot.dtype, (count, *self.lead)
+        results = [np.empty((*rows, n), dtype) for n in (self.robot.nq, self.robot.nv)]
+        for x, name in zip(results, ("q", "qd"), strict=True):
+            x[0] = self.given[name]
+        if self.around.rigid:
+            still = self._constants["forces"]
+            results += [np.empty((count, *still.shape), dtype), np.empty(rows, dtype)]
+        return results
+
+    def _with_start(self, results: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """q and q̇; forces at the start are those of the first step that was kept."""
+        self.touched = results[2:]
+        for x in self.touched:
+            x[0] = x[1]
         return results[0], results[1]
 
     def _fill(
@@ -403,13 +461,15 @@ class _Run:
 
     def stepped(self) -> tuple[np.ndarray, np.ndarray]:
         """q and q̇ at all times, by calls from Python."""
+        if self.around.rigid:
+            return self._stepped_on_rigid_ground()
         way = METHODS[self.method]
         q, qd = self.given["q"], self.given["qd"]
         kept = [(q, qd)]
         memory = self.memory()
         for i in progress(range(self.steps), self.where):
             force = partial(self.force, i)
-            system = Called(self.robot, force, self.given.get("f_ext"), self.constraints)
+            system = self._system(force)
             for stage in way.stages:
                 now = i * self.dt, self._length(i), q, qd, memory, stage
                 q, qd, memory = way.advance(system, *now)
@@ -418,13 +478,36 @@ class _Run:
         qs, qds = (np.array(column, self.robot.dtype) for column in zip(*kept, strict=True))
         return qs, qds
 
+    def _system(self, force: Any) -> Called:
+        """The robot under a force, and under all that acts besides."""
+        acting = self.given.get("f_ext"), self.constraints, self.around, self.pace
+        return Called(self.robot, force, *acting)
+
+    def _stepped_on_rigid_ground(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same where a step is a kernel, and only the joint forces come from Python."""
+        names = [n for n in ("f_ext", *PARAMETERS) if n in self.given]
+        kernel = motion_kernel(
+            self.robot, self.method, ["tau", *names], None, None, (), self.around
+        )
+        results, room = self._rows(len(self.times)), self._rows(2)
+        arrays = {**self._constants, **self.given}
+        for i in progress(range(self.steps), self.where):
+            tau = self.force(i, i * self.dt, arrays["q"], arrays["qd"])
+            arrays |= {"tau": tau, "t": np.array([i * self.dt]), "dt": np.array(self._length(i))}
+            given = [np.asarray(arrays[n], self.robot.dtype) for n in kernel.shapes]
+            ends = kernel.fill([x[1:] for x in room], given, self.lead, 1, 1)
+            arrays |= dict(zip(kernel.shapes, ends, strict=False))
+            if (i + 1) % self.every == 0:
+                for x, now in zip(results, room, strict=True):
+                    x[(i + 1) // self.every] = now[1]
+        return self._with_start(results)
+
     def memory(self) -> tuple[np.ndarray, ...]:
         """What the method starts with."""
         way, q, qd = METHODS[self.method], self.given["q"], self.given["qd"]
         if way.begin is None:
             return (np.zeros(self.lead + (self.robot.nv,)),) * way.memory
-        system = Called(self.robot, partial(self.force, 0), None, ())
-        return way.begin(system, q, qd)
+        return way.begin(self._system(partial(self.force, 0)), q, qd)
 
     def force(self, i: int, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """τ + τ(t, q, q̇) + τ_i: (…, nv)."""
@@ -452,10 +535,11 @@ class _Run:
         if one_kernel:
             ways = robot, self.method, names, self.function, self.program, self.constraints
             acting = {n: given[n].reshape(count, *given[n].shape[len(self.lead) :]) for n in names}
-            step = kernel_step(motion_kernel(*ways), robot, acting)
+            acting["pace"] = np.array(self.pace)
+            step = kernel_step(motion_kernel(*ways, self.around), robot, acting)
         else:
-            acting = partial(self.force, 0), given.get("f_ext"), self.constraints
-            step = called_step(Called(robot, *acting), METHODS[self.method], self.lead)
+            system = self._system(partial(self.force, 0))
+            step = called_step(system, METHODS[self.method], self.lead)
 
         def enough(part: Stretches) -> bool:
             return len(part.t) > 0 and any(len(crossings(robot, part, e).t) for e in ends)
@@ -472,8 +556,8 @@ class _Run:
         parts = []
         for side in (slice(-1), slice(1, None)):
             q, qd, tau = qs[side], qds[side], base[side] + held
-            acting = lambda t, q, qd, tau=tau: tau, self.given.get("f_ext"), self.constraints
-            parts += [q, qd, Called(self.robot, *acting).acceleration(0.0, q, qd)]
+            system = self._system(lambda t, q, qd, tau=tau: tau)
+            parts += [q, qd, system.acceleration(0.0, q, qd)]
         t, h = self.times[:-1], np.diff(self.times)
         every = np.tile(np.arange(count), len(t)), np.repeat(t, count), np.repeat(h, count)
         return Stretches(*every, *(x.reshape(len(t) * count, x.shape[-1]) for x in parts))

@@ -29,7 +29,10 @@ from ..robot.answers import known_key
 from ..runtime.rollout import Rollout
 from ..specialize.arrays import array_shape
 from ..specialize.canonical import Reframed, canonical
+from .ground import Ground
 from .integrators import METHODS, Integrator
+from .rigid import Stepped
+from .surroundings import NOTHING, Surroundings, moved_spots
 
 __all__ = ["Called", "Traced", "motion_kernel", "traced_force"]
 
@@ -46,23 +49,39 @@ class Traced:
         f_ext: Any,
         constraints: Sequence[Constraint],
         numbers: dict[str, Any],
+        around: Surroundings = NOTHING,
+        pace: Any = None,
     ) -> None:
         self.mech, self.force, self.constraints = mech, force, constraints
+        self.around, self.pace = around, pace
         as_it_is = constraints or numbers
         self.form = Reframed.same(with_parameters(mech, **numbers)) if as_it_is else canonical(mech)
-        self.f_ext = None if f_ext is None else self.form.forces(f_ext)
+        self.given = None if f_ext is None else self.form.forces(f_ext)
 
     def total(self, t: Any, q: Any, qd: Any) -> Any:
-        """The joint forces, those of springs and losses among them."""
-        return self.force(t, q, qd) + algorithms.passive_forces(self.mech, q, qd)
+        """The joint forces, those of springs, losses and stops among them."""
+        own = algorithms.passive_forces(self.mech, q, qd)
+        return self.force(t, q, qd) + own + self.around.stopped(self.mech, q, qd, self.pace)
+
+    def f_ext(self, q: Any, qd: Any) -> Any:
+        """The forces on the bodies, those of the ground among them."""
+        return self.around.f_ext(self.mech, self.form, self.given, q, qd)
 
     def acceleration(self, t: Any, q: Any, qd: Any) -> Any:
         """As in `System`."""
         state = self.form.mechanism, q, qd, self.total(t, q, qd)
         if self.constraints:
             motion = algorithms.constrained_forward_dynamics
-            return motion(*state, self.constraints, self.f_ext).qdd
-        return algorithms.forward_dynamics(*state, self.f_ext)
+            return motion(*state, self.constraints, self.f_ext(q, qd)).qdd
+        return algorithms.forward_dynamics(*state, self.f_ext(q, qd))
+
+    def on_rigid_ground(
+        self, ground: Ground, t: Any, h: Any, q: Any, qd: Any, forces: Any
+    ) -> Stepped:
+        """A whole step of semi-implicit Euler, the ground's forces solved for."""
+        spots = moved_spots(ground.spots(self.mech), self.form)
+        state = self.form.mechanism, q, qd, self.total(t, q, qd)
+        return ground.rigid_law(spots).step(*state, self.given, h, forces)
 
     def move(self, q: Any, scale: Any, u: Any) -> Any:
         """As in `System`."""
@@ -91,7 +110,7 @@ class Traced:
     def working(self, t: Any, q: Any, qd: Any) -> Any:
         """As in `System`."""
         mech = self.form.mechanism
-        external = algorithms.working_forces(mech, q, self.total(t, q, qd), self.f_ext)
+        external = algorithms.working_forces(mech, q, self.total(t, q, qd), self.f_ext(q, qd))
         return external + algorithms.working_gravity(mech, q)
 
     def to_middle(self, q: Any, scale: Any, v: Any) -> Any:
@@ -113,7 +132,7 @@ class Traced:
 
     def passing(self, t: Any, h: Any, q: Any, v: Any, p: Any) -> tuple[Any, Any]:
         """As in `System`."""
-        mu, f = algorithms.lagrangian_derivatives(self.form.mechanism, q, v, self.f_ext)
+        mu, f = algorithms.lagrangian_derivatives(self.form.mechanism, q, v, self.f_ext(q, v))
         middle = h, v, mu, f + self.total(t, q, v)
         return departing(self.mech, *middle), arriving(self.mech, *middle, p)
 
@@ -122,21 +141,34 @@ class Called:
     """The system on arrays of numbers, by the kernels of a robot."""
 
     def __init__(
-        self, robot: Robot, force: Force, f_ext: Any, constraints: Sequence[Constraint]
+        self,
+        robot: Robot,
+        force: Force,
+        f_ext: Any,
+        constraints: Sequence[Constraint],
+        around: Surroundings = NOTHING,
+        pace: Any = None,
     ) -> None:
-        self.robot, self.force, self.f_ext, self.constraints = robot, force, f_ext, constraints
+        self.robot, self.force, self.given, self.constraints = robot, force, f_ext, constraints
+        self.around, self.pace = around, pace
 
     def total(self, t: Any, q: Any, qd: Any) -> Any:
-        """The joint forces, those of springs and losses among them."""
-        return self.force(t, q, qd) + self.robot.passive_forces(q, qd)
+        """The joint forces, those of springs, losses and stops among them."""
+        own = self.robot.passive_forces(q, qd)
+        stops = self.around.stops_called(self.robot, q, qd, self.pace)
+        return self.force(t, q, qd) + own + stops
+
+    def f_ext(self, q: Any, qd: Any) -> Any:
+        """The forces on the bodies, those of the ground among them."""
+        return self.around.f_ext_called(self.robot, self.given, q, qd)
 
     def acceleration(self, t: Any, q: Any, qd: Any) -> Any:
         """As in `System`."""
         total = self.total(t, q, qd)
         if self.constraints:
             motion = self.robot.constrained_forward_dynamics
-            return motion(q, qd, total, self.constraints, self.f_ext).qdd
-        return self.robot.forward_dynamics(q, qd, total, self.f_ext)
+            return motion(q, qd, total, self.constraints, self.f_ext(q, qd)).qdd
+        return self.robot.forward_dynamics(q, qd, total, self.f_ext(q, qd))
 
     def move(self, q: Any, scale: Any, u: Any) -> Any:
         """As in `System`."""
@@ -164,8 +196,8 @@ class Called:
 
     def working(self, t: Any, q: Any, qd: Any) -> Any:
         """As in `System`."""
-        total = self.total(t, q, qd)
-        return self.robot.working_forces(q, total, self.f_ext) + self.robot.working_gravity(q)
+        working = self.robot.working_forces(q, self.total(t, q, qd), self.f_ext(q, qd))
+        return working + self.robot.working_gravity(q)
 
     def to_middle(self, q: Any, scale: Any, v: Any) -> Any:
         """As in `System`."""
@@ -188,7 +220,7 @@ class Called:
     def passing(self, t: Any, h: Any, q: Any, v: Any, p: Any) -> tuple[Any, Any]:
         """As in `System`."""
         mech = self.robot.mechanism
-        mu, f = self.robot.lagrangian_derivatives(q, v, self.f_ext)
+        mu, f = self.robot.lagrangian_derivatives(q, v, self.f_ext(q, v))
         middle = h, v, mu, f + self.total(t, q, v)
         start = self._kernel(lambda h, v, qd, tau: departing(mech, h, v, qd, tau))
         end = self._kernel(lambda h, v, qd, tau, u: arriving(mech, h, v, qd, tau, u))
@@ -254,8 +286,10 @@ def motion_kernel(
     force: Force | None,
     program: Program | None,
     constraints: Sequence[Constraint],
+    around: Surroundings = NOTHING,
 ) -> Rollout:
-    """Steps of a method as one kernel, of states q, qd and the integrator's memory.
+    """Steps of a method as one kernel, of states q, qd, the integrator's memory and, on rigid
+    ground, the forces on its points.
 
     given: which of taus (an input of each step, like t), tau, f_ext and numbers of the mechanism
     (parameters, like dt) are arguments.  force: a function that adds to the first two, of which
@@ -264,18 +298,21 @@ def motion_kernel(
     mech, way = robot.mechanism, METHODS[method]
     shapes = {"q": (mech.nq,), "qd": (mech.nv,)}
     shapes |= {f"memory{i}": (mech.nv,) for i in range(way.memory)}
+    shapes |= {"forces": (len(around.ground.points), 3)} if around.ground and around.rigid else {}
     states = len(shapes)
     inputs = ("t", "taus") if "taus" in given else ("t",)
     rest = [n for n in given if n != "taus"]
     shapes |= {n: array_shape(mech, "tau") if n == "taus" else () for n in inputs}
-    shapes |= {"dt": (), **{n: array_shape(mech, n) for n in rest}}
-    asked = (method, tuple(given), tuple(constraints), program.digest if program else "")
+    shapes |= {"dt": (), **({"pace": ()} if around.stops else {})}
+    shapes |= {n: array_shape(mech, n) for n in rest}
+    asked = (method, tuple(given), tuple(constraints), program.digest if program else "", around)
+    recorded = (0, 1, states - 1, states) if around.rigid else (0, 1)
 
     def make() -> Scan:
-        step = _step(mech, way, list(shapes), force, constraints)
+        step = _step(mech, way, list(shapes), force, constraints, around)
         stage = [(len(way.stages[0]),)] if way.stages != ((),) else []
         traced = trace(step, [*shapes.values(), *stage], f"{method} step")
-        return Scan(traced, states, len(inputs), way.stages, (0, 1))
+        return Scan(traced, states, len(inputs), way.stages, recorded)
 
     def new() -> Rollout:
         key = known_key(mech, "simulate", repr(asked))
@@ -292,6 +329,7 @@ def _step(
     names: list[str],
     force: Force | None,
     constraints: Sequence[Constraint],
+    around: Surroundings,
 ) -> Callable[..., tuple[Any, ...]]:
     """One stage of a step, of arrays in the order of the names, then of the stage's numbers."""
 
@@ -305,7 +343,11 @@ def _step(
             return held if force is None else held + np.asarray(force(t, q, qd))
 
         numbers = {n: a[n] for n in PARAMETERS if n in a}
-        system = Traced(mech, total, a.get("f_ext"), constraints, numbers)
+        acting = a.get("f_ext"), constraints, numbers, around, a.get("pace")
+        system = Traced(mech, total, *acting)
+        if around.ground and around.rigid:
+            now = a["t"], a["dt"], a["q"], a["qd"], a["forces"]
+            return tuple(system.on_rigid_ground(around.ground, *now))
         q, qd, memory = way.advance(system, a["t"], a["dt"], a["q"], a["qd"], memory, stage)
         return q, qd, *memory
 

@@ -242,7 +242,7 @@ def trajectory_sensitivity(
 
     `.q`, `.qd` are the motion as `simulate` gives it; `.forward` is its change with the start, the
     forces and those numbers of the mechanism (gravity, inertia, placement) that are named;
-    `.adjoint` the gradient of a cost with respect to all of them.
+    `.adjoint` the gradient of a cost with respect to all of them.  Joint limits do not act.
     """
     where = f"trajectory_sensitivity of {check_robot('trajectory_sensitivity', robot).name!r}"
     method = check_choice(where, "method", method, _STEPS)
@@ -251,6 +251,6 @@ def trajectory_sensitivity(
         check_choice(where, "numbers", name, PARAMETERS)
     step = check_number(where, "dt", dt, above=0)
     forces = broadcast(where, [robot._argument("tau", taus)._replace(name="taus")])["taus"]
-    motion = simulate(robot, q, qd, None, None, step, method, f_ext, taus=forces)
+    motion = simulate(robot, q, qd, None, None, step, method, f_ext, taus=forces, limits=False)
     own = {n: x for n, x in parameters(robot.mechanism).items() if n in numbers}
     return TrajectorySensitivity(robot, motion.q, motion.qd, forces, step, method, f_ext, own)

@@ -17,6 +17,7 @@ from .geometry import Geometry
 from .kinematics import Kinematics
 from .linearized import Linearized
 from .operational import Operational
+from .regressors import Regressors
 from .sight import Sight
 from .underactuated import Underactuated
 
@@ -36,6 +37,7 @@ class Robot(
     Underactuated,
     Operational,
     Linearized,
+    Regressors,
 ):
     """A mechanism ready for use; each base class is a chapter of its methods.
 

@@ -27,7 +27,7 @@ from ..runtime.cache import digest
 from ..runtime.entry import Entry
 from ..runtime.forks import made_once
 from ..runtime.kernel import Kernel
-from ..specialize.arrays import PER_DOF, array_shape
+from ..specialize.arrays import PER_DOF, array_shape, is_array
 from ..specialize.programs import robot_program
 from ..specialize.routing import Piece, Route, route
 from .parts import parts_of
@@ -72,6 +72,8 @@ def answer_of(
     many, one = (route(robot.mechanism, name, arrays, static, n) for n in (None, 1))
     if many.plan == "columns":
         return ByColumns(robot, many, arrays, static, form)
+    if many.plan == "rows":
+        return ByRows(robot, many, arrays, static)
     kernel = robot.kernel(name, *arrays, **static)
     if one.plan == "parts":
         whole = ByKernel(kernel, arrays, static, form, least=2)
@@ -133,6 +135,31 @@ _NEVER = 1 << 60
 
 def _nothing(*arrays: Any, out: Any = None) -> None:
     """For what machine code hands on."""
+
+
+@final
+class ByRows:
+    """The regressor of a long mechanism: a row for each unit velocity; columns of joints apart."""
+
+    def __init__(
+        self, robot: Front, way: Route, arrays: tuple[str, ...], static: Mapping[str, Any]
+    ) -> None:
+        self.robot, self.way, self.arrays, self.static = robot, way, arrays, static
+
+    def __call__(self, where: str, given: Sequence[Argument], out: Any) -> Any:
+        robot, (piece,) = self.robot, self.way.pieces
+        at = _before_columns(where, given)
+        rows = robot._ask(piece.algorithm, {}, **at, **{piece.along[0]: np.eye(robot.nv)})
+        rows[~np.isfinite(rows).all(axis=(-2, -1))] = np.nan
+        if self.static:
+            own = {a.name: a.value for a in given}
+            joints = robot._ask("torque_regressor_joints", self.static, **own)
+            rows = np.concatenate([rows, joints], axis=-1)
+        return as_results(robot, where, [rows], out)[0]
+
+    def entry(self, otherwise: Callable[..., Any]) -> Entry | None:
+        """Rows are put together in Python."""
+        return None
 
 
 @final
@@ -262,7 +289,8 @@ def robot_kernel(
     if name not in ALGORITHMS:
         hint = did_you_mean(name, ALGORITHMS)
         raise ArgumentError(f"kernel of {mech.name!r}: no algorithm is called {name!r}; {hint}")
-    for unknown in (a for a in arrays if array_shape(mech, a, dict(static)) == ()):
+    shapes = {a: array_shape(mech, a, dict(static)) for a in arrays}
+    for unknown in (a for a in arrays if shapes[a] == () and not is_array(a)):
         hint = did_you_mean(unknown, ("q", "f_ext", "points", *PARAMETERS, *PER_DOF))
         raise ArgumentError(f"kernel of {mech.name!r}: no array is called {unknown!r}; {hint}")
     make = partial(robot_program, mech, name, arrays, dict(static))

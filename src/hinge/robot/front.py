@@ -21,12 +21,13 @@ from ..model.mechanism import Mechanism, did_you_mean
 from ..model.parameters import PARAMETERS, with_parameters
 from ..runtime.arguments import Argument
 from ..runtime.backend import Backend
-from ..runtime.check import check_choice, check_dtype
+from ..runtime.check import check_choice, check_dtype, check_shape
 from ..runtime.cpu import Cpu
 from ..runtime.kernel import Kernel
 from ..specialize.arrays import array_shape, meaning
 from ..specialize.programs import explain
 from .answers import Answer, answer_of, robot_kernel
+from .joint_data import JointData
 from .method import Numbers, compiled
 from .settings import settled
 
@@ -36,7 +37,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Front:
+class Front(JointData):
     """What every robot has: its names, its configurations, and how calls reach kernels."""
 
     def __init__(
@@ -176,9 +177,12 @@ class Front:
         print(conventions(self.mechanism))
 
     def __repr__(self) -> str:
-        return (
-            f"<Robot {self.name!r}: {len(self.body_names)} bodies, nq = {self.nq}, nv = {self.nv}>"
-        )
+        return f"<Robot {self.name!r}: {self.n_bodies} bodies, nq = {self.nq}, nv = {self.nv}>"
+
+    def __str__(self) -> str:
+        from .report import described
+
+        return described(self.mechanism)
 
     # configurations
 
@@ -186,9 +190,27 @@ class Front:
         """The configuration in which every body's frame is at its placement: (nq,)."""
         return algorithms.neutral(self.mechanism)
 
-    def random_configuration(self, rng: np.random.Generator | int | None = None) -> np.ndarray:
-        """A random configuration within the joint limits: (nq,); rng: a generator or a seed."""
-        return algorithms.random_configuration(self.mechanism, np.random.default_rng(rng))
+    def random_configuration(
+        self, rng: np.random.Generator | int | None = None, shape: int | tuple[int, ...] = ()
+    ) -> np.ndarray:
+        """Random configurations within the joint limits: (*shape, nq); rng: a generator or a seed.
+
+        ±π for an angle and ±1 m for a length that has no limit; orientations are uniform.
+        """
+        lead = check_shape(f"random_configuration of {self.name!r}", "shape", shape)
+        rng = np.random.default_rng(rng)
+        return algorithms.random_configuration(self.mechanism, rng, lead)
+
+    def random_velocity(
+        self, rng: np.random.Generator | int | None = None, shape: int | tuple[int, ...] = ()
+    ) -> np.ndarray:
+        """Random velocities within the limits: (*shape, nv); rng: a generator or a seed.
+
+        ±1 rad/s or m/s where a joint has no limit.
+        """
+        lead = check_shape(f"random_velocity of {self.name!r}", "shape", shape)
+        rng = np.random.default_rng(rng)
+        return algorithms.random_velocity(self.mechanism, rng, lead)
 
     @compiled()
     def integrate(
@@ -206,6 +228,28 @@ class Front:
         **numbers: Unpack[Numbers],
     ) -> np.ndarray:
         """q1 ⊟ q0: the velocity that leads from q0 to q1 in a unit of time, (…, nv)."""
+        ...
+
+    @compiled()
+    def interpolate(
+        self,
+        q0: ArrayLike,
+        q1: ArrayLike,
+        s: ArrayLike,
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
+    ) -> np.ndarray:
+        """q0 ⊞ s (q1 ⊟ q0): a part s (…) of the shortest way from q0 (0) to q1 (1), (…, nq).
+
+        `robot.interpolate(q0, q1, np.linspace(0, 1, 50))` is a path of fifty configurations.
+        """
+        ...
+
+    @compiled()
+    def normalize(
+        self, q: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+    ) -> np.ndarray:
+        """The same configuration with quaternions of unit length: (…, nq)."""
         ...
 
     @compiled()

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from ..algebra.spatial import congruence
-from ..algorithms import mass_matrix, neutral
+from ..algorithms import mass_matrix, neutral, total_mass
 from ..model.joint import PerDof
 from ..model.mechanism import Body, Mechanism
 
-if TYPE_CHECKING:
-    from rich.table import Table
-    from rich.tree import Tree
+__all__ = ["concerns", "conventions", "described", "joint_table", "tree"]
 
-__all__ = ["concerns", "conventions", "joint_table", "tree"]
+WIDTH = 80  # columns of a terminal
 
 
 def conventions(mech: Mechanism) -> str:
@@ -51,35 +47,75 @@ def _short(names: tuple[str, ...]) -> str:
     return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
-def tree(mech: Mechanism) -> Tree:
-    """The bodies as a tree to print."""
-    from rich.markup import escape
-    from rich.tree import Tree
+def described(mech: Mechanism) -> str:
+    """The mechanism in a few lines, and its joints in a table: what `print(robot)` prints."""
+    head = (
+        f"{mech.name}: {mech.n_bodies} moving bodies, {len(mech.frames)} frames, nq = {mech.nq}, "
+        f"nv = {mech.nv}, {total_mass(mech):.4g} kg"
+    )
+    return "\n".join([head, *(["", joint_table(mech)] if mech.n_bodies else [])])
 
-    branches = [Tree(f"[bold]{escape(mech.bodies[0].name)}[/]")]
+
+def tree(mech: Mechanism) -> str:
+    """The bodies as a tree to print; a chain goes straight down, branches are indented."""
+    children = [[k for p, k in mech.outward() if p == b] for b in range(len(mech.bodies))]
+    lines, depth = [mech.bodies[0].name], [0] * len(mech.bodies)
     for p, k in mech.outward():
         b = mech.bodies[k]
-        joint = escape(f"{b.joint_name}: {b.joint}, {float(b.inertia.mass):.4g} kg")
-        branches.append(branches[p].add(f"{escape(b.name)}  [dim]{joint}[/]"))
-    return branches[0]
+        depth[k] = depth[p] + (len(children[p]) > 1)
+        told = f"{b.joint_name}: {b.joint}, {float(b.inertia.mass):.4g} kg"
+        indent = "  " * depth[k]
+        line = f"{indent}{'└' if len(children[p]) > 1 else '│'} {b.name}"
+        fits = len(line + told) + 2 <= WIDTH
+        lines += [f"{line}  {told}"] if fits else [line, f"{indent}      {told}"]
+    return "\n".join(lines)
 
 
-def joint_table(mech: Mechanism) -> Table:
-    """Joints, their limits and their losses, as a table to print."""
-    from rich.markup import escape
-    from rich.table import Table
+def joint_table(mech: Mechanism) -> str:
+    """Joints, their coordinates, limits and losses as a table to print.
 
-    table = Table(
-        "joint", "type", "limits", "velocity", "effort", "armature", "damping", "friction"
-    )
-    for b in mech.bodies[1:]:
-        j = b.joint
-        follows = f" = {j.mimic.ratio:g} · {j.mimic.joint}" if j.mimic else ""
-        bounds = zip(np.atleast_1d(j.lower), np.atleast_1d(j.upper), strict=True)
-        limits = "  ".join(_range(low, high) for low, high in bounds)
-        rest = (j.velocity_limit, j.effort_limit, j.armature, j.damping, j.friction)
-        table.add_row(escape(b.joint_name), escape(f"{j}{follows}"), limits, *map(_numbers, rest))
-    return table
+    q: where the joint's coordinates are in q; of a joint that mimics another, how it follows them.
+    Columns in which no joint has anything are left out.  Where all of it is too wide for a line,
+    each name has one of its own: no name is cut.
+    """
+    rows = [["joint", *_COLUMNS], *([b.joint_name, *_cells(mech, b)] for b in mech.bodies[1:])]
+    told = [column for column in zip(*rows, strict=True) if set(column[1:]) - {"–", "0", ""}]
+    widths = [max(map(len, column)) for column in told]
+    lines = []
+    for name, *cells in zip(*told, strict=True):
+        padded = [cell.ljust(width) for cell, width in zip(cells, widths[1:], strict=True)]
+        if sum(widths) + 2 * len(widths[1:]) <= WIDTH:
+            lines.append("  ".join([name.ljust(widths[0]), *padded]).rstrip())
+        else:
+            lines += [name, *_folded(padded)]
+    return "\n".join(lines)
+
+
+_COLUMNS = "type", "q", "limits", "speed", "effort", "armature", "damping", "friction", "spring"
+
+
+def _cells(mech: Mechanism, body: Body) -> list[str]:
+    """What the table says of a joint besides its name."""
+    j, at = body.joint, mech.q_slice(body.joint_name)
+    if j.mimic:
+        offset = f" + {j.mimic.offset:g}" if j.mimic.offset else ""
+        place = f"{j.mimic.ratio:g} · {at.start}{offset}"
+    else:
+        place = f"{at.start}" if j.nq == 1 else f"{at.start}:{at.stop}"
+    bounds = zip(np.atleast_1d(j.lower), np.atleast_1d(j.upper), strict=True)
+    limits = ", ".join(dict.fromkeys(_range(low, high) for low, high in bounds))
+    rest = j.velocity_limit, j.effort_limit, j.armature, j.damping, j.friction, j.stiffness
+    return [str(j), place, limits, *map(_numbers, rest)]
+
+
+def _folded(cells: list[str]) -> list[str]:
+    """Cells side by side in as many indented lines as they need."""
+    lines = [""]
+    for cell in cells:
+        if lines[-1] and len(lines[-1]) + 2 + len(cell.rstrip()) > WIDTH:
+            lines.append("")
+        lines[-1] += f"  {cell}" if lines[-1] else f"    {cell}"
+    return [line.rstrip() for line in lines]
 
 
 def _range(low: float, high: float) -> str:
@@ -89,7 +125,7 @@ def _range(low: float, high: float) -> str:
 def _numbers(values: PerDof) -> str:
     """One number for all DoF where they agree; a dash for no limit."""
     words = ("–" if np.isinf(v) else f"{v:.4g}" for v in np.atleast_1d(values))
-    return " ".join(dict.fromkeys(words))
+    return ", ".join(dict.fromkeys(words))
 
 
 def concerns(mech: Mechanism) -> list[str]:

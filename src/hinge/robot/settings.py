@@ -13,6 +13,7 @@ import numpy as np
 
 from ..algorithms.constrained.description import as_constraints
 from ..algorithms.linearized.loads import LOADS
+from ..algorithms.regressors import joint_terms_of
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism
 from ..runtime.check import check_choice
@@ -80,4 +81,5 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 _SETTLE: dict[str, Callable[[str, Any], Any]] = {
     "constraints": as_constraints,
     "frames": frame_names,
+    "joint_terms": joint_terms_of,
 }

@@ -15,6 +15,7 @@ __all__ = [
     "check_dtype",
     "check_number",
     "check_pose",
+    "check_shape",
     "check_whole",
     "scalar_of",
 ]
@@ -61,6 +62,16 @@ def check_whole(where: str, name: str, value: Any, above: int = 0) -> int:
     if not isinstance(value, (int, np.integer)) or value <= above:
         raise ArgumentError(f"{where}: {name} is {value!r}; expected a whole number above {above}")
     return int(value)
+
+
+def check_shape(where: str, name: str, value: Any) -> tuple[int, ...]:
+    """The value as a shape: whole numbers, none negative, or one such number."""
+    sizes = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    if not all(isinstance(n, (int, np.integer)) and n >= 0 for n in sizes):
+        raise ArgumentError(
+            f"{where}: {name} is {value!r}; expected how many, such as 100 or (10, 4)"
+        )
+    return tuple(int(n) for n in sizes)
 
 
 def check_pose(where: str, name: str, value: Any) -> np.ndarray:

@@ -72,7 +72,7 @@ def array_shape(
 
 def is_array(name: str) -> bool:
     """Whether an argument of that name is an array; `active` may be one, but need not."""
-    if name in ("q", "q0", "q1", "f_ext", "points", "anchors", "out") or name in PARAMETERS:
+    if name in ("q", "q0", "q1", "s", "f_ext", "points", "anchors", "out") or name in PARAMETERS:
         return True
     return name in PER_CONSTRAINT | PER_ROW or (name in PER_DOF and name != "active")
 
@@ -83,6 +83,8 @@ def meaning(mech: Mechanism, name: str) -> str:
         return f"nq = {mech.nq} coordinates"
     if name == "f_ext":
         return f"a force (moment; force) on {mech.n_bodies} bodies"
+    if name == "s":
+        return "a part of the way, a number"
     if name == "points":
         return f"a point of each of {mech.n_bodies} bodies"
     if name == "anchors":

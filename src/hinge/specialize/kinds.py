@@ -1,8 +1,8 @@
 """Kinds of bodies: those that a loop can treat alike, and the numbers in which they differ.
 
-Bodies are of one kind if their joints are of one kind and equally driven.  The numbers of a body
-are its placement and inertia as in `parameters.py`, the zero of a hinge, the pose of the original
-body in the canonical one, and the armature of its joint.
+Bodies are of one kind if their joints are of one kind, equally driven, and offset alike.  The
+numbers of a body are its placement and inertia as in `parameters.py`, the zero of a hinge, the pose
+of the original body in the canonical one, and the armature of its joint.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def find_kinds(form: Reframed, active: Sequence[bool] | None) -> tuple[list[Kind
         body = mech.bodies[k]
         own = _geometry(body.joint)
         # hinges differ in their zero only, which is among the numbers
-        key = (type(own), "" if _is_hinge(own) else repr(own), driven, held)
+        key = (type(own), "" if _is_hinge(own) else repr(own), driven, held, body.offset)
         if key not in kinds:
             example = replace(body, joint=own)
             kinds[key] = len(kinds), Kind(example, mech.v_slice(body.joint_name), held)
@@ -99,9 +99,12 @@ def _is_hinge(joint: Joint) -> bool:
     return joint.axis == (0.0, 0.0, 1.0)
 
 
+_LOSSES = ("armature", "stiffness", "rest", "damping", "friction", "restitution")
+
+
 def _geometry(joint: Joint) -> Joint:
     """The joint without its limits and losses; every hinge as one that is counted from a zero."""
-    plain = {n: 0.0 for n in ("armature", "stiffness", "rest", "damping", "friction")}
+    plain = {n: 0.0 for n in _LOSSES}
     endless = {"lower": -np.inf, "upper": np.inf, "velocity_limit": np.inf, "effort_limit": np.inf}
     if _is_hinge(joint):
         return TurnedRevolute(zero=getattr(joint, "zero", 0.0))

@@ -12,12 +12,14 @@ first that all are zero: the algorithm is traced again until it does as was assu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any, Concatenate
 
 import numpy as np
 
 from ..algebra.spatial import Transform
 from ..errors import TraceError
+from ..graph.arrays import Shape
 from ..graph.loop import ZERO, Load, LoopProgram, Stage, Step, Store, Visit, alike, pruned
 from ..graph.scalar import Graph, Node
 from ..model.joint import HingeRates
@@ -59,7 +61,8 @@ def trace_loops(
         assumed = found
     parts = result if isinstance(result, tuple) else (result,)
     if not all(isinstance(part, _Joined) for part in parts):
-        raise TraceError(f"{name} gives something other than joint forces: it cannot be looped")
+        what = "neither joint forces nor columns of bodies"
+        raise TraceError(f"{name} gives {what}: it cannot be looped")
     return tracer.program(name, parts, type(result) if isinstance(result, tuple) else None)
 
 
@@ -123,10 +126,22 @@ class _Slot:
 
 
 class _Joined:
-    """The joint forces that a slot holds, one row per body."""
+    """What a slot holds: joint forces, one row per body, or columns side by side."""
 
-    def __init__(self, slot: _Slot) -> None:
-        self.slot = slot
+    def __init__(self, slot: _Slot, columns: bool = False) -> None:
+        self.slot, self.columns = slot, columns
+
+    def gathered(self, mech: Mechanism) -> tuple[Shape, list[tuple[int, int, int]]]:
+        """The shape of the result, and where each of its entries is."""
+        slot, bodies = self.slot.number, range(1, len(mech.bodies))
+        if not self.columns:
+            sizes = [mech.bodies[k].joint.nv for k in bodies]
+            rows = [(slot, k, i) for k, n in zip(bodies, sizes, strict=True) for i in range(n)]
+            return (mech.nv,), rows
+        *rest, width = next(iter(self.slot.shape.values()))
+        lines = range(prod(rest))
+        entries = [(slot, k, r * width + i) for r in lines for k in bodies for i in range(width)]
+        return (*rest, len(bodies) * width), entries
 
 
 class _OpenStep:
@@ -321,6 +336,10 @@ class LoopMechanism:
         """As in `Tree`."""
         return _Joined(parts)
 
+    def join_bodies(self, parts: _Slot) -> _Joined:
+        """As in `Tree`."""
+        return _Joined(parts, columns=True)
+
     def program(self, name: str, parts: Sequence[_Joined], form: type | None = None) -> LoopProgram:
         """Everything that was traced."""
         mech = self.mech
@@ -331,16 +350,12 @@ class LoopMechanism:
             where = {"q": q, "f_ext": 6 * (k - 1), "points": 3 * (k - 1)}
             places = tuple(where.get(n, v) for n in self.arrays)
             visits.append(Visit(kind, k, body.parent, places, next(rows[kind])))
-        results = tuple(
-            (part.slot.number, k, i)
-            for part in parts
-            for k, body in enumerate(mech.bodies)
-            for i in range(body.joint.nv)
-        )
+        shapes, places = zip(*(part.gathered(mech) for part in parts), strict=True)
+        results = tuple(place for entries in places for place in entries)
         return LoopProgram(
             name,
             tuple(self.arrays.values()),
-            ((mech.nv,),) * len(parts),
+            shapes,
             tuple(self.sizes),
             len(mech.bodies),
             self.start,

@@ -5,8 +5,8 @@
 What is decided of an algorithm on a mechanism:
 
     plan      "unrolled", one straight-line program; "loops", one with a loop over bodies for every
-              sweep; "columns", products with all unit vectors, as a batch; "parts", several
-              programs and products of their matrices
+              sweep; "columns", products with all unit vectors, as a batch; "rows", the same from
+              the left; "parts", several programs and products of their matrices
     frames    "canonical", chosen anew so that most numbers are 0 or 1; "given", as they are
     method    of linearised forward dynamics: "articulated" (Algorithms 5 and 6), "conventional" (3
               and 4); None elsewhere
@@ -56,11 +56,12 @@ MANY_DOF = 16
 # ground axes, of 8 bodies 6900 in both.  With right angles, as arms have, body axes stay ahead.
 DEEP = 7
 
-Plan = Literal["unrolled", "loops", "columns", "parts"]
+Plan = Literal["unrolled", "loops", "columns", "rows", "parts"]
 _WORDS = {
     "unrolled": "one program, unrolled",
     "loops": "one program, a loop over bodies for each sweep",
     "columns": "column by column, from ",
+    "rows": "row by row, from ",
     "parts": "by parts, from ",
 }
 
@@ -130,6 +131,8 @@ _PARTS = {
         ("constrained_forward_dynamics_derivatives", "constrained_changes"),
     )
 }
+# ten columns a body
+_REGRESSOR = _Matrices(10, False, (Piece("torque_regressor_row", ("v",)),))
 
 
 def route(
@@ -146,12 +149,13 @@ def route(
     """
     static, declared = static or {}, ALGORITHMS[name]
     own = declared.name
-    matrices, free = _MATRICES.get(own), "method" not in static
+    by_rows = own == "torque_regressor"
+    matrices, free = _REGRESSOR if by_rows else _MATRICES.get(own), "method" not in static
     if matrices and is_long(mech) and static.get("method") != "conventional":
         blocks = matrices.number * _blocks(mech, matrices.across)
         if blocks > MOST_BLOCKS:
             why = f"{blocks} blocks are more than {MOST_BLOCKS}, too many to compile unrolled"
-            return _in_pieces(mech, name, "columns", matrices.pieces, why)
+            return _in_pieces(mech, name, "rows" if by_rows else "columns", matrices.pieces, why)
     if samples == 1 and free and mech.nv in ONE_SAMPLE_BY_PARTS.get(own, ()):
         why = f"one sample of {mech.nv} DoF would read more code than the caches hold"
         return _in_pieces(mech, name, "parts", _PARTS[own], why)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..algebra.spatial import Inertia, Transform
+from ..errors import warn_of_model
 from ..model.joints import Free
 from ..model.mechanism import Body, Mechanism
 from ..model.shapes import Shape
-from .files import read_mesh
+from ..runtime.progress import progress
+from .files import MeshError, read_mesh
 from .mesh import Mesh, Rgba, box, sheet, tapered, unit
 
 __all__ = [
@@ -31,6 +33,8 @@ ACCENT: Rgba = (0.95, 0.42, 0.13, 1.0)
 
 _UNPAINTED = Shape("box", ()).rgba
 _ENDLESS = 10.0  # m, half the side of an endless plane
+_SMALL = 0.05  # m, the side of a box for a mesh whose size nothing tells
+_LIGHTEST = 100.0  # kg/m³, of a box that stands for a body
 _DENSITY = 1200.0  # kg/m³, of limbs whose thickness nothing tells
 
 
@@ -53,41 +57,89 @@ class Look:
 
 def look_of(mechanism: Mechanism) -> Look:
     """What is drawn of a mechanism; without shapes it is made of limbs between its joints."""
-    bodies = mechanism.bodies
-    collisions = [_meshes(b, b.collisions) for b in bodies]
-    if any(b.visuals for b in bodies[1:]):
-        plain = all(_is_plain(s) for b in bodies for s in b.visuals)
-        visuals = [_meshes(b, b.visuals, dressed=plain) for b in bodies]
-        if plain:
-            tips = set(range(1, len(bodies))) - {b.parent for b in bodies}
-            visuals = [
-                [m.painted(ACCENT) for m in meshes] if k in tips else meshes
-                for k, meshes in enumerate(visuals)
-            ]
-            hubs = _hubs(mechanism, [_thickness(b) for b in bodies])
-            visuals = [a + b for a, b in zip(visuals, hubs, strict=True)]
-    else:
-        visuals = _limbs(mechanism)
+    bodies, plain = mechanism.bodies, _is_plain(mechanism)
+    reader = _Reader(mechanism.name)
+    visuals: list[list[Mesh]] = []
+    collisions: list[list[Mesh]] = []
+    for body in progress(bodies, f"reading the meshes of {mechanism.name}"):
+        visuals.append(reader.meshes(body, body.visuals, dressed=plain))
+        collisions.append(reader.meshes(body, body.collisions))
+    reader.warn()
+    moving = bodies[1:]
+    if moving and not any(b.visuals for b in moving):
+        most_collide = sum(bool(b.collisions) for b in moving) > len(moving) / 2
+        drawn = collisions if most_collide else _limbs(mechanism)
+        visuals = [visuals[0], *drawn[1:]]
+    elif plain:
+        visuals = _dressed(mechanism, visuals)
     floors = [s.placement.translation[2] for s in bodies[0].visuals if _is_floor(s)]
     return Look(visuals, collisions, float(max(floors)) if floors else None)
+
+
+def _dressed(mechanism: Mechanism, visuals: list[list[Mesh]]) -> list[list[Mesh]]:
+    """Shapes that have no colours in those of the house, with hubs between them."""
+    bodies = mechanism.bodies
+    tips = set(range(1, len(bodies))) - {b.parent for b in bodies}
+    hubs = _hubs(mechanism, [_thickness(b) for b in bodies])
+    return [
+        [m.painted(ACCENT) if k in tips else m for m in meshes] + hubs[k]
+        for k, meshes in enumerate(visuals)
+    ]
 
 
 def _is_floor(shape: Shape) -> bool:
     return shape.kind == "plane" and shape.placement.rotation[2, 2] > 1 - 1e-9
 
 
-def _is_plain(shape: Shape) -> bool:
-    return shape.kind != "mesh" and shape.rgba == _UNPAINTED
+def _is_plain(mechanism: Mechanism) -> bool:
+    """Whether all that is seen of it are primitives without a colour."""
+    shapes = [s for b in mechanism.bodies for s in b.visuals]
+    return all(s.kind != "mesh" and s.rgba == _UNPAINTED for s in shapes)
 
 
-def _meshes(body: Body, shapes: tuple[Shape, ...], dressed: bool = False) -> list[Mesh]:
-    seen = [s for s in shapes if body.parent >= 0 or not _is_floor(s)]
-    return [m for shape in seen for m in shape_meshes(shape, body.name, dressed)]
+class _Reader:
+    """Shapes of bodies become triangles; meshes that cannot be had are boxes, told at the end."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lost: dict[str, dict[tuple[str, str], None]] = {}
+
+    def meshes(self, body: Body, shapes: tuple[Shape, ...], dressed: bool = False) -> list[Mesh]:
+        """The triangles of a body; what is level ground is not among them."""
+        found: list[Mesh] = []
+        missing: list[Shape] = []
+        for shape in shapes:
+            try:
+                if body.parent >= 0 or not _is_floor(shape):
+                    found += shape_meshes(shape, dressed)
+            except MeshError as problem:
+                missing.append(shape)
+                self.lost.setdefault(str(problem), {})[body.name, shape.mesh or ""] = None
+        return found + _stand_ins(body, missing, alone=not found)
+
+    def warn(self) -> None:
+        """Once for each thing that is wrong with meshes."""
+        for problem, meshes in self.lost.items():
+            (body, path), *rest = meshes
+            more = f" ({len(rest)} more like this)" if rest else ""
+            warn_of_model(
+                f"{self.name}: body {body!r}: mesh {path!r} {problem}{more}; it is drawn as a box"
+            )
 
 
-def shape_meshes(shape: Shape, body: str = "", dressed: bool = False) -> list[Mesh]:
+def _stand_ins(body: Body, missing: list[Shape], alone: bool) -> list[Mesh]:
+    """A box that the body's inertia could be of; beside other shapes a small one for each."""
+    if not missing:
+        return []
+    if alone and body.inertia.mass > 0:
+        X, size = _plausible_box(body.inertia)
+        return [box(tuple(np.maximum(size, _SMALL / 5))).painted(LIGHT).placed(X)]
+    return [box((_SMALL,) * 3).painted(LIGHT).placed(shape.placement) for shape in missing]
+
+
+def shape_meshes(shape: Shape, dressed: bool = False) -> list[Mesh]:
     """The triangles of a shape in the axes of its body; dressed: with edges rounded off."""
-    meshes = read_mesh(shape, body) if shape.kind == "mesh" else [_primitive(shape, dressed)]
+    meshes = read_mesh(shape) if shape.kind == "mesh" else [_primitive(shape, dressed)]
     if shape.rgba != _UNPAINTED:
         meshes = [mesh.painted(shape.rgba) for mesh in meshes]
     return [_with_paint(mesh).placed(shape.placement) for mesh in meshes]
@@ -175,9 +227,16 @@ def _limb(start: np.ndarray, end: np.ndarray, radius: float, color: Rgba) -> Mes
 
 
 def _trunk(inertia: Inertia, typical: float) -> list[Mesh]:
-    X, size = inertia_box(inertia)
+    X, size = _plausible_box(inertia)
     size = np.clip(size, 0.25 * typical, 4 * typical)
     return [box(tuple(size), 0.25 * min(size)).painted(LIGHT).placed(X)] if inertia.mass else []
+
+
+def _plausible_box(inertia: Inertia) -> tuple[Transform, np.ndarray]:
+    """The box of an inertia, smaller where it would weigh next to nothing for its size."""
+    X, size = inertia_box(inertia)
+    room = float(np.prod(np.maximum(size, _SMALL / 5))) * _LIGHTEST
+    return X, size * min(1.0, (inertia.mass / room) ** (1 / 3))
 
 
 def inertia_box(inertia: Inertia) -> tuple[Transform, np.ndarray]:

@@ -1,4 +1,4 @@
-"""The controls beside the robot: switches, a slider for every joint, a handle to drag it by."""
+"""The controls beside the robot: switches, sliders of its joints, a handle to drag it by."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..algebra.rotation import quaternion_from_matrix, quaternion_matrix
+from .dials import dials
 from .puppet import SWITCHES
 from .reach import reach
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Panel"]
 
-_TURN, _SLIDE = np.pi, 1.0  # the range of a slider for a joint without limits
+_TIPS = "outermost bodies"
 _STEP = 1e-3  # rad or m
 _FOLLOW = 0.1  # s between two updates of sliders by a program
 
@@ -33,6 +34,9 @@ class Panel:
         with self.gui.add_folder("Show"):
             for what in (*SWITCHES, *scene.marks):
                 self._add_switch(what)
+            frames = (_TIPS, *scene.actor.mechanism.frame_names[1:])
+            self.trailing = self.gui.add_dropdown("Trails of", frames)
+            self.trailing.on_update(lambda _: self._trail())
         with self.gui.add_folder("Drag", expand_by_default=False):
             self._add_gizmo()
         with self.gui.add_folder("Joints"):
@@ -52,7 +56,7 @@ class Panel:
         if time.monotonic() - self._followed > _FOLLOW:
             self._followed = time.monotonic()
             for i, slider in self.sliders.items():
-                value = np.clip(self.scene.q[i], slider.min, slider.max)
+                value = np.clip(self.dials[i].read(self.scene.q), slider.min, slider.max)
                 slider.value = round(float(value), 3)
             self._put_gizmo()
 
@@ -61,36 +65,26 @@ class Panel:
         self.boxes[what] = box
         box.on_update(lambda event: event.client and self.scene.switch(what, event.target.value))
 
+    def _trail(self) -> None:
+        chosen = self.trailing.value
+        self.scene.trace(*([] if chosen == _TIPS else [chosen]))
+
     # sliders
 
     def _add_sliders(self) -> None:
-        mech = self.scene.actor.mechanism
-        for body in mech.bodies[1:]:
-            joint, name = body.joint, body.joint_name
-            if joint.mimic is None and joint.nq == joint.nv:
-                H = joint.H(joint.neutral())
-                at, several = mech.q_slice(name), joint.nq > 1
-                for i in range(joint.nq):
-                    far = _TURN if H[i, :3].any() else _SLIDE
-                    label = f"{name} [{i}]" if several else name
-                    limits = np.array([np.array(joint.lower)[i], np.array(joint.upper)[i]])
-                    self._add_slider(label, at.start + i, limits, far)
-
-    def _add_slider(self, label: str, i: int, limits: np.ndarray, far: float) -> None:
-        low, high = np.where(np.isfinite(limits), limits, (-far, far))
-        high = max(high, low + 1e-6)
-        value = float(np.clip(self.scene.q[i], low, high))
-        step = min(_STEP, float(high - low))
-        slider = self.gui.add_slider(label, float(low), float(high), step, value)
-        self.sliders[i] = slider
-        slider.on_update(lambda event: self._slid(i, event))
+        scene = self.scene
+        self.dials = dials(scene.actor.mechanism, scene.q)
+        for i, dial in enumerate(self.dials):
+            value = float(np.clip(dial.read(scene.q), dial.low, dial.high))
+            step = min(_STEP, dial.high - dial.low)
+            slider = self.gui.add_slider(dial.label, dial.low, dial.high, step, value)
+            self.sliders[i] = slider
+            slider.on_update(lambda event, i=i: self._slid(i, event))
 
     def _slid(self, i: int, event: Any) -> None:
         # a program that moves the robot moves sliders too: those have no client
         if event.client is not None:
-            q = self.scene.q.copy()
-            q[i] = event.target.value
-            self.scene.show(q)
+            self.scene.show(self.dials[i].turned(self.scene.q, event.target.value))
 
     # the handle
 

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..errors import ArgumentError
 from .actor import all_poses
+from .arrows import check_arrows
 from .puppet import Puppet
 
 if TYPE_CHECKING:
@@ -33,13 +35,33 @@ class Curves(NamedTuple):
     values: np.ndarray
 
 
+def _each_time(scene: Scene, f_ext: Any, count: int) -> np.ndarray:
+    """Forces on bodies for each of so many times: (T, n_bodies, 6)."""
+    rows = scene.push.shape
+    if np.shape(f_ext) not in (rows, (count, *rows)):
+        raise ArgumentError(
+            f"motion of {scene.actor.name!r}: f_ext has shape {np.shape(f_ext)}; expected {rows} "
+            f"or {(count, *rows)}"
+        )
+    return np.broadcast_to(np.asarray(f_ext, dtype=float), (count, *rows))
+
+
 class Player:
     """The clock of a motion: t (T,), q (T, …, nq), and what can be plotted of it."""
 
     def __init__(
-        self, scene: Scene, t: np.ndarray, q: np.ndarray, curves: Mapping[str, Curves]
+        self,
+        scene: Scene,
+        t: np.ndarray,
+        q: np.ndarray,
+        curves: Mapping[str, Curves],
+        f_ext: Any = None,
+        forces: Any = None,
     ) -> None:
         self.scene, self.t = scene, t - t[0]
+        self.f_ext = f_ext if f_ext is None else _each_time(scene, f_ext, len(t))
+        where = f"motion of {scene.actor.name!r}"
+        self.forces = check_arrows(where, forces, (len(t),))
         self.q = q.reshape(len(t), -1, q.shape[-1])[:, : 1 + _MOST_GHOSTS]
         self.poses = all_poses(scene.actor, self.q)
         self.curves = curves
@@ -62,12 +84,18 @@ class Player:
             self._mark()
 
     def _put(self, now: float) -> None:
+        if now < self.now:
+            self.scene.forget()
         self.now = float(np.clip(now, 0.0, self.t[-1]))
         index = int(np.searchsorted(self.t, self.now + 1e-9, side="right")) - 1
         if index != self.index:
             self.index = index
             if np.isfinite(self.poses[index, 0]).all():
-                self.scene.show(self.q[index, 0])
+                self.scene.show(
+                    self.q[index, 0],
+                    None if self.f_ext is None else self.f_ext[index],
+                    [part[index] for part in self.forces],
+                )
             for ghost, X in zip(self.ghosts, self.poses[index, 1:], strict=True):
                 ghost.pose(X)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from .actor import Actor, all_poses, place_of
+from .arrows import Arrows, check_arrows, of_bodies
 from .look import look_of
 from .mesh import tapered
 from .panel import Panel
@@ -54,12 +55,13 @@ class Scene:
         seen = poses if around is None else all_poses(actor, around)
         self.place = place_of(mech, self.look, seen)
         self.push = np.zeros((mech.n_bodies, 6))
-        self._f_ext: np.ndarray | None = None
+        self._arrows = check_arrows("", None)
         self.server = start(actor.name, host, port)
-        self._next = self.q, poses, None
+        self._next = self.q, poses, self._arrows
         self._wake, self._closed, self._drawing = Event(), Event(), Lock()
         self._trail: list[np.ndarray] = []
-        self.marks = {"centre of mass": False, "forces": False, "trails": False}
+        self.traced = self._tips()
+        self.marks = {"centre of mass": False, "forces": True, "trails": False}
         with_floor(self.server, self.place, _BESIDE)
         self.puppet = Puppet(self.server, mech, self.look, self.place.size)
         self.panel = Panel(self)
@@ -71,26 +73,52 @@ class Scene:
 
     # from a program
 
-    def show(self, q: Any, f_ext: Any = None) -> None:
-        """Move the robot to q (nq,); f_ext: (n_bodies, 6), forces on bodies, drawn as arrows.
+    def show(self, q: Any, f_ext: Any = None, forces: Any = None) -> None:
+        """Move the robot to q (nq,), with forces as arrows, a quarter of it long for its weight.
 
+        f_ext: (n_bodies, 6), on bodies in their axes; forces: points and vectors in world axes,
+        each (n, 3), of contacts for example.  Without f_ext the pull of the mouse is drawn.
         This comes back at once: the page shows the latest, 60 times a second at most.
         """
-        q = np.array(q, dtype=float)
+        q, where = np.array(q, dtype=float), f"scene of {self.actor.name!r}"
         nq, rows = self.q.shape, self.push.shape
         if q.shape != nq or (f_ext is not None and np.shape(f_ext) != rows):
             raise ArgumentError(
-                f"scene of {self.actor.name!r}: show takes one configuration of shape {nq} and "
+                f"{where}: show takes one configuration of shape {nq} and "
                 f"f_ext {rows}; got q {q.shape} and f_ext {np.shape(f_ext)}"
             )
-        force = None if f_ext is None else np.array(f_ext, dtype=float)
-        self._next = q, all_poses(self.actor, q), force
+        poses, given = all_poses(self.actor, q), check_arrows(where, forces)
+        on_bodies = self.push if f_ext is None else np.array(f_ext, dtype=float)
+        arrows = [of_bodies(poses[1:], on_bodies, self.place.size), given]
+        self._next = q, poses, Arrows.together(arrows)
         self._wake.set()
 
-    def play(self, t: np.ndarray, q: np.ndarray, curves: Mapping[str, Curves] = _NOTHING) -> Player:
-        """Play a motion, t (T,) and q (T, …, nq), with controls of its time and plots of curves."""
-        self.player = Player(self, np.asarray(t, dtype=float), np.asarray(q, dtype=float), curves)
+    def play(
+        self,
+        t: np.ndarray,
+        q: np.ndarray,
+        curves: Mapping[str, Curves] = _NOTHING,
+        f_ext: Any = None,
+        forces: Any = None,
+    ) -> Player:
+        """Play a motion, t (T,) and q (T, …, nq), with controls of its time and plots of curves.
+
+        f_ext: (n_bodies, 6) or (T, n_bodies, 6); forces: points and vectors, each (T, n, 3).
+        """
+        t, q = np.asarray(t, dtype=float), np.asarray(q, dtype=float)
+        self.player = Player(self, t, q, curves, f_ext, forces)
         return self.player
+
+    def trace(self, *frames: str) -> None:
+        """Of which frames trails are drawn; without any, of the origins of the outermost bodies."""
+        mech = self.actor.mechanism
+        found = [mech.frame(name) for name in frames]
+        self.traced = [(f.body, f.placement.translation) for f in found] or self._tips()
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin trails anew."""
+        self._trail = []
 
     @property
     def address(self) -> str:
@@ -133,7 +161,8 @@ class Scene:
     def switch(self, what: str, on: bool) -> None:
         """Show or hide: one of SWITCHES, "centre of mass", "forces" or "trails"."""
         if what in self.marks:
-            self.marks[what], self._trail = on, []
+            self.marks[what] = on
+            self.forget()
             self._drawn(all_poses(self.actor, self.q))
         else:
             self.puppet.switch(what, on)
@@ -144,7 +173,7 @@ class Scene:
     def _follow(self) -> None:
         while self._wake.wait() and self.running:
             self._wake.clear()
-            self.q, poses, self._f_ext = self._next
+            self.q, poses, self._arrows = self._next
             self._drawn(poses)
             self.panel.follow()
             time.sleep(1 / _RATE)
@@ -153,7 +182,7 @@ class Scene:
         with self._drawing, self.server.atomic():
             self.puppet.pose(poses)
             self._draw_center()
-            self._draw_forces(poses)
+            self._draw_forces()
             self._draw_trails(poses)
 
     def _draw_center(self) -> None:
@@ -167,18 +196,12 @@ class Scene:
         else:
             scene.remove_by_name("/center")
 
-    def _draw_forces(self, poses: np.ndarray) -> None:
-        """Arrows from the origins of bodies, a quarter of the robot long for its weight."""
-        scene = self.server.scene
-        f_ext = self.push if self._f_ext is None else self._f_ext
-        force = np.einsum("kij,kj->ki", poses[1:, :3, :3], f_ext[:, 3:])
-        acts = np.linalg.norm(force, axis=1) > 1e-9
-        pulled = self.push.any()
-        if not (self.marks["forces"] or pulled) or not acts.any():
+    def _draw_forces(self) -> None:
+        scene, (start, force) = self.server.scene, self._arrows
+        if not self.marks["forces"] or not len(start):
             scene.remove_by_name("/forces")
             return
-        start = poses[1:, :3, 3][acts]
-        tip = start + 0.25 * self.place.size / self.weight * force[acts]
+        tip = start + 0.25 * self.place.size / self.weight * force
         thick = 0.008 * self.place.size
         scene.add_arrows(
             "/forces",
@@ -194,14 +217,20 @@ class Scene:
         """Of the robot on Earth, N; 1 for one without mass."""
         return 9.81 * sum(b.inertia.mass for b in self.actor.mechanism.bodies) or 1.0
 
+    def _tips(self) -> list[tuple[int, np.ndarray]]:
+        """The outermost bodies, each with its origin."""
+        bodies = self.actor.mechanism.bodies
+        parents = {b.parent for b in bodies}
+        return [(k, np.zeros(3)) for k in range(1, len(bodies)) if k not in parents]
+
     def _draw_trails(self, poses: np.ndarray) -> None:
-        """Where the origins of the outermost bodies went lately."""
-        scene, mech = self.server.scene, self.actor.mechanism
-        if not self.marks["trails"]:
+        """Where the traced points went lately."""
+        scene = self.server.scene
+        if not self.marks["trails"] or not self.traced:
             scene.remove_by_name("/trail")
             return
-        tips = sorted(set(range(1, len(mech.bodies))) - {b.parent for b in mech.bodies})
-        self._trail = [*self._trail, poses[tips, :3, 3]][-_TRAIL:]
+        now = np.stack([poses[k, :3, :3] @ point + poses[k, :3, 3] for k, point in self.traced])
+        self._trail = [*self._trail, now][-_TRAIL:]
         if len(self._trail) > 1:
             points = np.stack(self._trail)
             lines = np.stack([points[:-1], points[1:]], axis=2).reshape(-1, 2, 3)

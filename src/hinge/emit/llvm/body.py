@@ -15,7 +15,7 @@ from ...graph.operations import OPERATIONS, SINCOS
 from ...graph.program import Program
 from ...graph.scalar import Node, reachable
 from ...graph.schedule import first_angles, ordered
-from ...graph.workspace import PIECE, Step, step_plan
+from ...graph.workspace import PIECE, TRAFFIC, Step, step_plan
 from ..layout import Layout
 from .builder import Function, Value, i64
 from .flavor import Flavor
@@ -44,7 +44,7 @@ def bodies(layout: Layout, flavor: Flavor, wide: Flavor) -> tuple[str, list[str]
         if node.op in SINCOS and node.args[0].id in place
     }
     order, held = ordered(program.values, ready), flavor.registers - SPARE
-    plan = step_plan(order, PIECE, held, layout.place, ready, 2 * room)
+    plan = step_plan(order, PIECE, held, layout.place, ready, 2 * room, TRAFFIC)
     names, texts = [], []
     if angles:
         names.append(f"first_{flavor.name}")

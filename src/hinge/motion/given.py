@@ -1,0 +1,71 @@
+"""What a simulation is given: arrays that fit together, and how many steps it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import ArgumentError
+from ..robot import Robot
+from ..runtime.arguments import broadcast
+from ..runtime.check import check_number
+
+__all__ = ["series_of", "step_count", "together"]
+
+# of how many steps the rounding of a duration may make one more
+_SAME = 1e-9
+
+
+def series_of(where: str, robot: Robot, taus: ArrayLike | None) -> np.ndarray | None:
+    """The forces of each step, if there are any."""
+    if taus is None:
+        return None
+    series = broadcast(where, [robot._argument("tau", taus)._replace(name="taus")])["taus"]
+    if series.ndim < 2 or not len(series):
+        raise ArgumentError(
+            f"{where}: taus has shape {series.shape}; expected (steps, …, {robot.nv}), joint "
+            f"forces for each step"
+        )
+    return series
+
+
+def step_count(
+    where: str, robot: Robot, dt: float, duration: float | None, series: np.ndarray | None
+) -> tuple[int, float]:
+    """How many steps there are, and how long the last is: the motion ends at the duration."""
+    if duration is None and series is not None:
+        return len(series), dt
+    length = check_number(where, "duration", 1.0 if duration is None else duration, above=0)
+    steps, whole = ceil(length / dt), round(length / dt)
+    # as many as there are but for rounding: 0.3 s are three steps of 0.1 s
+    even = abs(length / dt - whole) <= _SAME * whole
+    steps, last = (whole, dt) if even else (steps, length - (steps - 1) * dt)
+    if series is not None and len(series) != steps:
+        raise ArgumentError(
+            f"{where}: taus has shape {series.shape}; expected ({steps}, …, {robot.nv}), joint "
+            f"forces for each step of dt = {dt} in duration = {length}; leave out duration for as "
+            f"many steps as there are taus"
+        )
+    return steps, last
+
+
+def together(
+    where: str, robot: Robot, given: Mapping[str, Any], series: np.ndarray | None
+) -> dict[str, np.ndarray]:
+    """The arguments, broadcast; the forces of each step along with those of the first."""
+    arguments = [robot._argument(n, x) for n, x in given.items()]
+    if series is None:
+        return broadcast(where, arguments)
+    first = robot._argument("tau", series[0])._replace(name="taus")
+    found = broadcast(where, [*arguments, first])
+    bad = np.argwhere(~np.isfinite(series))
+    if found["q"].ndim == 1 and len(bad):
+        step, entry = bad[0]
+        raise ArgumentError(
+            f"{where}: taus[{step}, {entry}] is {series[step, entry]}; expected finite numbers"
+        )
+    return {**found, "taus": series}

@@ -1,0 +1,104 @@
+"""Stops at the limits of joints: springs and dampers that push back and never pull.
+
+A DoF that is x beyond its limit and moves further with u is pushed back by
+
+    τ = I ω² · median(0, x + (b/ω) u, 4 x)                                                       (1)
+
+a spring with a damper, at least nothing and at most four times the spring: continuous, so that
+integrators of any kind go through it, and of degree one in (x, u), so that a DoF comes back with
+the same part of its speed however fast it was.  That part, the restitution e, is that of
+
+    b = ½ (1/e − 1) (1 + e/8),   at most 6                                                      (2)
+
+to about 0.01, the least 0.08.  I is what the DoF has of inertia where all others give way, the
+least over a few configurations, and ω = 0.1/h for steps of length h: there (1) is stable, whoever
+integrates it.  A DoF that comes at speed u gets ½ u/ω beyond its limit where its inertia is I.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import algorithms
+from ..graph.functions import maximum, minimum
+from ..model.joint import Joint
+from ..model.mechanism import Mechanism
+
+__all__ = ["Stops", "pace_of", "stops_of"]
+
+_PACE = 0.1  # ω h of (1)
+_ADAPTIVE_STEP = 1e-3  # s: of whichever steps, a method that chooses them has stops for these
+_STEEPEST, _MOST_DAMPED = 4.0, 6.0
+_LOOKS = 3  # configurations besides the neutral one
+
+
+@dataclass(frozen=True)
+class Stops:
+    """The inertia behind each DoF of each body's joint, none for joints without limits."""
+
+    inertias: tuple[tuple[float, ...], ...]
+
+    def forces(self, mech: Mechanism, q: Any, qd: Any, pace: Any) -> np.ndarray:
+        """The joint forces of all stops (nv,), ω being the pace."""
+        parts = zip(mech.bodies, self.inertias, mech.coordinates(q), mech.rates(qd), strict=True)
+        return mech.join([_force(b.joint, np.array(i), x, v, pace) for b, i, x, v in parts])
+
+
+def pace_of(method: str, dt: float) -> float:
+    """ω for steps of that length."""
+    return _PACE / (_ADAPTIVE_STEP if method == "adaptive" else dt)
+
+
+def _force(joint: Joint, inertia: np.ndarray, q: Any, qd: Any, pace: Any) -> np.ndarray:
+    if not len(inertia):
+        return np.zeros(joint.nv)
+    E = joint.coordinate_rates(q)
+    ends = zip(q, np.array(joint.lower), np.array(joint.upper), strict=True)
+    x = np.array([a - _within(a, low, high) for a, low, high in ends])
+    bound = _STEEPEST * x
+    wanted = x + _damping(np.array(joint.restitution)) / pace * (E @ qd)
+    pushed = minimum(maximum(wanted, minimum(bound, 0.0)), maximum(bound, 0.0))
+    return -(E.T @ (inertia * (pace * pace) * pushed))  # (1)
+
+
+def _within(q: Any, lower: float, upper: float) -> Any:
+    q = maximum(q, lower) if np.isfinite(lower) else q
+    return minimum(q, upper) if np.isfinite(upper) else q
+
+
+def _damping(restitution: np.ndarray) -> np.ndarray:
+    e = np.maximum(restitution, 1 / (1 + 2 * _MOST_DAMPED))
+    return 0.5 * (1 / e - 1) * (1 + e / 8)  # (2)
+
+
+def stops_of(mech: Mechanism) -> Stops | None:
+    """The stops of a mechanism, None if no joint has limits."""
+    bounds = [np.array([b.joint.lower, b.joint.upper]) for b in mech.bodies]
+    limited = [bool(np.isfinite(x).any()) for x in bounds]
+    if not any(limited):
+        return None
+    rng = np.random.default_rng(0)
+    looks = [algorithms.random_configuration(mech, rng) for _ in range(_LOOKS)]
+    poses = [algorithms.neutral(mech), *looks]
+    masses = [np.asarray(algorithms.mass_matrix(mech, q), float) for q in poses]
+    felt = np.min([_yielding(M) for M in masses], axis=0)
+    return Stops(tuple(_own(mech, k, felt) if limited[k] else () for k in range(len(limited))))
+
+
+def _yielding(M: np.ndarray) -> np.ndarray:
+    """1/(M⁻¹)(i,i): what a DoF has of inertia where all others give way."""
+    diagonal = np.diagonal(M)
+    # without any inertia, which the dynamics themselves will say, none is divided by
+    scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    own = M / np.outer(scale, scale) + 1e-9 * np.eye(len(M))
+    return scale * scale / np.diagonal(np.linalg.inv(own))
+
+
+def _own(mech: Mechanism, k: int, felt: np.ndarray) -> tuple[float, ...]:
+    """Of a body's joint; that of a follower as its leader has it, three digits of each."""
+    joint, name = mech.bodies[k].joint, mech.bodies[k].joint_name
+    ratio = joint.mimic.ratio if joint.mimic else 1.0
+    return tuple(float(f"{x / ratio**2:.3g}") if ratio else 0.0 for x in felt[mech.v_slice(name)])
