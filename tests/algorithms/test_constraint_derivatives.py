@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from hinge import Contact, LoopConstraint
+import hinge
+from hinge import ArgumentError, Contact, LoopConstraint
 from hinge.algorithms.constrained.multipliers import generalized_inverse
 from hinge.algorithms.constrained.response import Felt
 from mechanisms import EPS, ROBOTS, along, assert_close, everything, random_state
@@ -177,3 +178,21 @@ def test_derivatives_of_impacts_are_exact(name):
     plain = alg.impulse_dynamics_derivatives(s.q, s.qd, held)
     K = alg.constraint_jacobian(s.q, held)
     assert_close(K @ plain.dqd.astype(float), np.zeros(K.shape), 1e4 * EPS)
+
+
+@pytest.mark.long
+def test_long_robots_come_sample_by_sample():
+    """By parts, whatever the lead; float32 too; where an argument is wrong, it is said."""
+    robot = hinge.zoo.snake(44)
+    tip, states = Contact(robot.frame_names[-1]), [random_state(robot, i) for i in range(2)]
+    q, qd, tau = (np.array([getattr(s, n) for s in states]) for n in ("q", "qd", "qdd"))
+    both = robot.constrained_forward_dynamics_derivatives(q, qd, tau, tip)
+    for _ in range(3):
+        one = robot.constrained_forward_dynamics_derivatives(q[1], qd[1], tau[1], tip)
+    for x, y in zip(both, one, strict=True):
+        assert_close(x[1], y, 1e6 * EPS)
+    generic = robot.alg.constrained_forward_dynamics_derivatives(q[1], qd[1], tau[1], [tip])
+    for x, y in zip(one, generic, strict=True):
+        assert_close(x, y.astype(float), 1e7 * EPS)
+    with pytest.raises(ArgumentError, match="constrained_forward_dynamics_derivatives of"):
+        robot.constrained_forward_dynamics_derivatives(q[1], qd[1], tau[1][:3], tip)

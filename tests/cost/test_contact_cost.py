@@ -61,7 +61,7 @@ def test_feet_on_the_ground(path, feet, most, most_of_impacts):
     "path, feet, most, most_of_impacts",
     [
         pytest.param(
-            *("talos_data/robots/talos_reduced.urdf", TALOS, (74_500, 67_000), (32_000, 27_000)),
+            *("talos_data/robots/talos_reduced.urdf", TALOS, (74_500, 67_000), (38_800, 33_800)),
             marks=pytest.mark.long,
         ),
         ("solo_description/robots/solo12.urdf", SOLO12, (25_200, 22_200), (16_600, 13_900)),

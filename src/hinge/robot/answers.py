@@ -12,6 +12,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
@@ -29,7 +30,7 @@ from ..runtime.forks import made_once
 from ..runtime.kernel import Kernel
 from ..specialize.arrays import PER_DOF, array_shape, is_array
 from ..specialize.programs import robot_program
-from ..specialize.routing import Piece, Route, route
+from ..specialize.routing import Piece, Route, is_long, route
 from .parts import parts_of
 from .second_order import FORMS, second_order_kernel
 
@@ -181,18 +182,34 @@ class ByParts:
             values = {a.name: np.asarray(a.value) for a in given}
             leads = [values[a.name].shape[: values[a.name].ndim - len(a.shape)] for a in given]
             if any(n != 1 for lead in leads for n in lead):
+                if is_long(self.robot.mechanism):
+                    return self._each(where, given, out)
                 return self.kernel(where, given, out)
-            return self._one(where, values, out)
+            single = {a.name: values[a.name].reshape(a.shape) for a in given}
+            return self._one(where, single, out, max(leads, key=len))
         except ValueError:
             # what is wrong with an argument is said of this call, not of one of its parts
             checked(where, given, self.robot.dtype, strict=True)
             raise
 
-    def _one(self, where: str, values: Mapping[str, Any], out: Any) -> Any:
+    def _one(
+        self, where: str, values: Mapping[str, Any], out: Any, lead: tuple[int, ...] = ()
+    ) -> Any:
         parts = self.parts(values)
+        if lead:
+            parts = [x.reshape(*lead, *x.shape) for x in parts]
         if out is not None:
             parts = as_results(self.robot, where, parts, out)
         return self.kernel.form(*parts)
+
+    def _each(self, where: str, given: Sequence[Argument], out: Any) -> Any:
+        """Sample by sample: one kernel would be too long to compile."""
+        whole = broadcast(where, given)
+        lead = whole[given[0].name].shape[: -len(given[0].shape)]
+        flat = {a.name: whole[a.name].reshape(-1, *a.shape) for a in given}
+        samples = [self.parts({n: x[i] for n, x in flat.items()}) for i in range(prod(lead))]
+        stacked = [np.array(x).reshape(*lead, *x[0].shape) for x in zip(*samples, strict=True)]
+        return self.kernel.form(*as_results(self.robot, where, stacked, out))
 
     def short(self, where: str, arrays: Sequence[Any], out: Any) -> Any:
         """The result for arrays of exactly the expected kind, None for others or if it fails."""
@@ -200,6 +217,8 @@ class ByParts:
         if any(type(x) is not np.ndarray or x.dtype != dtype for x in arrays):
             return None
         if [x.shape for x in arrays] != self._shapes:
+            if is_long(self.robot.mechanism):
+                return None
             return self._many(*arrays, **({} if out is None else {"out": out}))
         try:
             return self._one(where, dict(zip(self.arrays, arrays, strict=True)), out)

@@ -60,26 +60,25 @@ class _Constrained(Parts):
         R = A⁻¹ K M⁻¹, P = M⁻¹ − R* K M⁻¹.
         """
         (qdd, loads, K, dq, dqd, turn, push, A_inv), numbers = self.begin(x)
-        robot = self.robot
-        d = robot.inverse_dynamics_derivatives(x["q"], x["qd"], qdd, loads, **numbers)
-        M_inv = robot.mass_matrix_inverse(x["q"], **numbers)
-        n, rows = K.shape[-1], K.shape[-2]
+        q, qd, robot, (rows, n) = x["q"], x["qd"], self.robot, K.shape
+        dtype = K.dtype
+        changed = np.empty((2, n + rows, n), dtype)
+        inverse = np.empty((n + rows, n + rows), dtype)
+        out = changed[0, :n], changed[1, :n], np.empty((n, n), dtype)
+        robot.inverse_dynamics_derivatives(q, qd, qdd, loads, out=out, **numbers)
+        changed[0, :n] -= push
+        changed[0, n:], changed[1, n:] = dq, dqd
+        M_inv = robot.mass_matrix_inverse(q, **numbers)
         KM = K @ M_inv
         R = A_inv @ KM
-        back = R.swapaxes(-1, -2)
-        P = M_inv - back @ KM
-        lead = K.shape[:-2]
-        inverse, changed = np.empty((*lead, n + rows, n + rows)), np.empty((*lead, n + rows, 2 * n))
-        inverse[..., :n, :n], inverse[..., :n, n:] = P, back
-        np.negative(R, out=inverse[..., n:, :n])
-        inverse[..., n:, n:] = A_inv
-        np.subtract(push, d.dq, out=changed[..., :n, :n])
-        np.negative(d.dqd, out=changed[..., :n, n:])
-        np.negative(dq, out=changed[..., n:, :n])
-        np.negative(dqd, out=changed[..., n:, n:])
+        P = M_inv - R.T @ KM
+        np.negative(P, out=inverse[:n, :n])
+        np.negative(R.T, out=inverse[:n, n:])
+        np.negative(A_inv, out=inverse[n:, n:])
+        inverse[n:, :n] = R
         moved = inverse @ changed
-        top, low = moved[..., :n, :], moved[..., n:, :]
-        return top[..., :n], top[..., n:], P, low[..., :n] + turn, low[..., n:], -R
+        moved[0, n:] += turn
+        return moved[0, :n], moved[1, :n], P, moved[0, n:], moved[1, n:], -R
 
 
 # by the name of the algorithm: what is called first, and the rest
