@@ -13,7 +13,7 @@ from rich.console import Console
 
 from .calls import ROBOTS as CALLED
 from .calls import calls
-from .contact import held
+from .contact import held, held_derivatives
 from .fresh import first_call, import_times
 from .ground import grounds
 from .hybrid import LINKS, hybrids
@@ -36,7 +36,7 @@ from .regressors import ROBOTS as REGRESSED
 from .regressors import regressors
 from .report import show, write
 from .results import Results, environment
-from .robots import CASES, FEET, HELD, Case, make
+from .robots import CASES, FEET, HELD, HELD_DERIVATIVES, Case, make
 from .rollouts import ROBOTS, rollouts
 from .total_rates import ROBOTS as RATED
 from .total_rates import total_rates
@@ -182,7 +182,10 @@ def _contacts(plan: Plan, results: Results) -> Iterator[str]:
         for row in held(make(name), plan.settings):
             results.rows.append(row)
             yield f"{row.quantity} of {name}, {row.kind}"
-        for quantity in HELD:
+        for row in held_derivatives(make(name), plan.settings):
+            results.rows.append(row)
+            yield f"{row.quantity} of {name}, {row.kind}"
+        for quantity in HELD | HELD_DERIVATIVES:
             yield f"first call, {name}, {quantity}"
             results.first_calls.append(first_call(name, quantity, 1 if plan.quick else 3))
 

@@ -13,12 +13,15 @@ import hinge
 from .measure import BATCH, TOLERANCE, Row, Settings, WrongResultError, interleave
 from .others import installed
 from .peers import SWAP, Contestant, Pinocchio
-from .robots import HELD, Case, States, contacts, random_states
+from .robots import HELD, HELD_DERIVATIVES, Case, States, contacts, random_states
 
-__all__ = ["AIMS", "MOST_MASKED", "Aims", "held"]
+__all__ = ["AIMS", "DERIVATIVE_AIMS", "MOST_MASKED", "Aims", "held", "held_derivatives"]
 
+# states whose derivatives a core's own cache holds
+_NEAR = 32
 # Pinocchio is asked for so many states of a batch, one after the other
 _LOOP = 512
+_ARGUMENTS = HELD | HELD_DERIVATIVES
 
 
 class Aims(NamedTuple):
@@ -31,6 +34,10 @@ class Aims(NamedTuple):
 
 
 AIMS = {"talos": Aims(0.8e-6, 3e-6, 2.0, 20.0), "solo12": Aims(0.25e-6, 1.5e-6, 2.0, 30.0)}
+DERIVATIVE_AIMS = {
+    "talos": Aims(6e-6, 30e-6, 2.0, 13.0),
+    "solo12": Aims(1.2e-6, 6e-6, 2.0, 24.0),
+}
 # a batch with masks over one without, at most
 MOST_MASKED = 1.4
 
@@ -51,6 +58,19 @@ def held(case: Case, settings: Settings) -> Iterator[Row]:
         yield _row(case, quantity, "masks", BATCH, pair, worst, settings)
 
 
+def held_derivatives(case: Case, settings: Settings) -> Iterator[Row]:
+    """Batches whose results stay in a core's cache, and single calls."""
+    states = random_states(case.mechanism, _NEAR)
+    ours = _Hinge(case, states)
+    theirs = _Pinocchio(case, states) if installed("pinocchio") else None
+    for quantity in HELD_DERIVATIVES:
+        for kind, count in (("held derivatives", _NEAR), ("one held derivative", 1)):
+            both = [ours.contestant(quantity, count)]
+            both += [theirs.contestant(quantity, count)] if theirs else []
+            worst = {c.name: _difference(both[0], c) for c in both[1:]}
+            yield _row(case, quantity, kind, count, both, worst, settings)
+
+
 class _Hinge:
     """The public calls."""
 
@@ -60,7 +80,7 @@ class _Hinge:
 
     def contestant(self, quantity: str, count: int) -> Contestant:
         scope = self._scope(quantity, count)
-        given = ", ".join([*HELD[quantity], "feet"])
+        given = ", ".join([*_ARGUMENTS[quantity], "feet"])
         more = ", out=out" if count > 1 else ""
         return self._of("hinge", f"robot.{quantity}({given}{more})", scope, quantity)
 
@@ -74,7 +94,7 @@ class _Hinge:
         )
 
     def _scope(self, quantity: str, count: int) -> dict[str, Any]:
-        arrays = {n: getattr(self.states, n)[:count].copy() for n in HELD[quantity]}
+        arrays = {n: getattr(self.states, n)[:count].copy() for n in _ARGUMENTS[quantity]}
         feet = contacts(self.case.name)
         whole = getattr(self.robot, quantity)(*arrays.values(), feet)
         one = {n: x[0].copy() for n, x in arrays.items()}
@@ -86,7 +106,9 @@ class _Hinge:
             # once each for the checked way, the door, and what it learns
             for _ in range(3):
                 exec(statement, scope)
-            return np.concatenate(np.atleast_2d(*eval(statement, scope)), axis=-1)
+            found = eval(statement, scope)
+            lead = len(scope["q"]) if scope["q"].ndim == 2 else 1
+            return np.concatenate([np.reshape(x, (lead, -1)) for x in found], axis=-1)
 
         return Contestant(name, statement, scope, result)
 
@@ -120,9 +142,11 @@ class _Pinocchio:
         scope = {"pin": pin, "model": peer.model, "data": peer.data, **self.rows}
         scope |= {"models": models, "datas": datas, "steps": pin.ProximalSettings(1e-12, 0.0, 1)}
         call = "pin.constraintDynamics(model, data, q[i], v[i], tau[i], models, datas, steps)"
-        if quantity == "impulse_dynamics":
+        if quantity.startswith("impulse_dynamics"):
             call = "pin.impulseDynamics(model, data, q[i], v[i], models, datas, 0.0, steps)"
         scope["i"] = 0
+        if quantity in HELD_DERIVATIVES:
+            return self._derivatives(quantity, count, call, scope)
         loop = call if count == 1 else f"for i in range({_LOOP}): {call}"
 
         def result() -> np.ndarray:
@@ -135,6 +159,39 @@ class _Pinocchio:
             return np.array(out)
 
         return Contestant("pin", loop, scope, result)
+
+    def _derivatives(
+        self, quantity: str, count: int, call: str, scope: dict[str, Any]
+    ) -> Contestant:
+        """The motion and then its derivatives, of which there are more than of an impact."""
+        impact, names = quantity.startswith("impulse"), ("dq", "dv", "dtau")
+        own = "Impulse" if impact else "Constraint"
+        more = "models, datas, 0.0, steps" if impact else "models, datas, steps"
+        both = f"{call}; pin.compute{own}DynamicsDerivatives(model, data, {more})"
+        loop = both if count == 1 else f"for i in range({count}): {both}"
+        peer, back, rows = self.peer, self.peer._back, self._row_order()
+
+        def result() -> np.ndarray:
+            # data that were used before change what Pinocchio makes of an impact
+            data, (models, datas) = peer.model.createData(), self.constraints
+            peer.pin.initConstraintDynamics(peer.model, data, models, datas)
+            exec(both, scope | {"data": data, "i": 0})
+            parts = names[:2] if impact else names
+            moved = [np.array(getattr(data, f"ddq_{n}"))[np.ix_(back, back)] for n in parts]
+            # and its derivatives are those of the jump
+            moved[1] = moved[1] + impact * np.eye(len(back))
+            forces = [np.array(getattr(data, f"dlambda_{n}"))[rows][:, back] for n in parts]
+            return np.concatenate([x.ravel() for x in (*moved, *forces)])[None]
+
+        return Contestant("pin", loop, scope, result)
+
+    def _row_order(self) -> list[int]:
+        """Where Pinocchio has our rows: linear ones first in each contact."""
+        rows, start = [], 0
+        for c in self.feet:
+            rows += [start + i for i in (SWAP if len(c.axes) == 6 else range(3))]
+            start += len(c.axes)
+        return rows
 
 
 def _difference(ours: Contestant, other: Contestant) -> float:
@@ -156,6 +213,6 @@ def _row(
     worst: dict[str, float],
     settings: Settings,
 ) -> Row:
-    runs = {"pin": min(count, _LOOP)}
+    runs = {"pin": min(count, _NEAR if quantity in HELD_DERIVATIVES else _LOOP)}
     times = {n: t / runs.get(n, count) for n, t in interleave(both, settings).items()}
     return Row.of(case, quantity, kind, count, both, times, worst)

@@ -103,11 +103,12 @@ def _resident() -> float:
 def _main(case_name: str, quantity: str) -> None:
     import hinge
 
-    from .robots import ARGUMENTS, HELD, contacts, make
+    from .robots import ARGUMENTS, HELD, HELD_DERIVATIVES, contacts, make
 
     mechanism = make(case_name).mechanism
-    names = (ARGUMENTS | HELD)[quantity]
-    settings = {"constraints": contacts(case_name)} if quantity in HELD else {}
+    feet = HELD | HELD_DERIVATIVES
+    names = (ARGUMENTS | feet)[quantity]
+    settings = {"constraints": contacts(case_name)} if quantity in feet else {}
     q = np.linspace(0.1, 1.0, mechanism.nq)
     given = dict(zip(names, [q, *np.full((2, mechanism.nv), 0.5)], strict=False))
     before, start = _resident(), time.perf_counter()

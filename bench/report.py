@@ -112,6 +112,8 @@ def _tables(results: Results) -> list[Table]:
         _contest(results, "one derivative", "Derivatives, one state, one call from Python"),
         _contest(results, "held", "Feet on the ground, batches on one thread"),
         _contest(results, "one held", "Feet on the ground, one call from Python"),
+        _contest(results, "held derivatives", "Derivatives on feet, batches on one thread"),
+        _contest(results, "one held derivative", "Derivatives on feet, one call from Python"),
         _contest(results, "masks", "Feet on the ground, with masks and without"),
         _reached(results),
         _contest(results, "regressor", "Regressors, a megabyte of results, one thread"),

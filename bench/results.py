@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .calls import LEAST, MOST_FRESH, aims
-from .contact import AIMS, MOST_MASKED
+from .contact import AIMS, DERIVATIVE_AIMS, MOST_MASKED, Aims
 from .fresh import FirstCall
 from .measure import Row
 from .operators import AIM as OPERATORS
 from .peers import cores
 from .reach import Reached
-from .robots import HELD
+from .robots import HELD, HELD_DERIVATIVES
 
 __all__ = ["Results", "Target", "environment", "targets"]
 
@@ -165,20 +165,33 @@ def _hybrid(results: Results) -> Iterator[Target]:
     yield Target(what, 20.0, True, "×", row and row.ratio.get("pin"))
 
 
+_LABELS = {"talos": "Talos on two flat feet", "solo12": "Solo12 on four points"}
+
+
 def _held(results: Results) -> Iterator[Target]:
     for case, aim in AIMS.items():
-        label = {"talos": "Talos on two flat feet", "solo12": "Solo12 on four points"}[case]
         for quantity in HELD:
-            what = f"{label}: {quantity.replace('_', ' ')}"
-            batch, one = (results.row(kind, case, quantity) for kind in ("held", "one held"))
-            masks, first = results.row("masks", case, quantity), results.first_call(case, quantity)
-            yield Target(f"{what}, batch", aim.batch, False, "s", batch and batch.best["hinge"])
-            ratio = batch.ratio.get("pin") if batch else None
-            yield Target(f"{what}, batch against Pinocchio's", aim.ratio, True, "×", ratio)
-            yield Target(f"{what}, one call", aim.call, False, "s", one and one.best["hinge"])
-            yield Target(f"{what}, first call", aim.first, False, "s", first and first.cold)
+            what = f"{_LABELS[case]}: {quantity.replace('_', ' ')}"
+            yield from _on_feet(results, case, quantity, aim, ("held", "one held"))
+            masks = results.row("masks", case, quantity)
             over = masks and masks.ratio["with masks"]
             yield Target(f"{what}, masks over none", MOST_MASKED, False, "×", over)
+        for quantity in HELD_DERIVATIVES:
+            kinds = "held derivatives", "one held derivative"
+            yield from _on_feet(results, case, quantity, DERIVATIVE_AIMS[case], kinds)
+
+
+def _on_feet(
+    results: Results, case: str, quantity: str, aim: Aims, kinds: tuple[str, str]
+) -> Iterator[Target]:
+    what = f"{_LABELS[case]}: {quantity.replace('_', ' ')}"
+    batch, one = (results.row(kind, case, quantity) for kind in kinds)
+    first = results.first_call(case, quantity)
+    yield Target(f"{what}, batch", aim.batch, False, "s", batch and batch.best["hinge"])
+    ratio = batch.ratio.get("pin") if batch else None
+    yield Target(f"{what}, batch against Pinocchio's", aim.ratio, True, "×", ratio)
+    yield Target(f"{what}, one call", aim.call, False, "s", one and one.best["hinge"])
+    yield Target(f"{what}, first call", aim.first, False, "s", first and first.cold)
 
 
 # start, who → of the Panda and the UR5 the least part found, and the most seconds for a target

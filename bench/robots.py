@@ -16,6 +16,7 @@ import numpy as np
 import hinge
 
 __all__ = ["ARGUMENTS", "CASES", "CHAINS", "FEET", "HELD", "Case", "States"]
+__all__ += ["HELD_DERIVATIVES"]
 __all__ += ["chain", "contacts", "random_states"]
 
 # what each quantity is a function of
@@ -29,6 +30,7 @@ HELD = {
     "constrained_forward_dynamics": ("q", "qd", "tau"),
     "impulse_dynamics": ("q", "qd"),
 }
+HELD_DERIVATIVES = {f"{name}_derivatives": arguments for name, arguments in HELD.items()}
 FEET: dict[str, tuple[Literal["point", "flat"], tuple[str, ...]]] = {
     "talos": ("flat", ("left_sole_link", "right_sole_link")),
     "solo12": ("point", ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")),

@@ -55,3 +55,23 @@ def test_feet_on_the_ground(path, feet, most, most_of_impacts):
     assert sum(masked) <= 1.02 * sum(ops)
     hit = operations(mech, "impulse_dynamics", STATE[:2], feet)
     assert hit.multiplications <= most_of_impacts[0] and hit.additions <= most_of_impacts[1], hit
+
+
+@pytest.mark.parametrize(
+    "path, feet, most, most_of_impacts",
+    [
+        pytest.param(
+            *("talos_data/robots/talos_reduced.urdf", TALOS, (74_500, 67_000), (38_800, 33_800)),
+            marks=pytest.mark.long,
+        ),
+        ("solo_description/robots/solo12.urdf", SOLO12, (25_200, 22_200), (16_600, 13_900)),
+    ],
+    ids=["talos", "solo12"],
+)
+def test_derivatives_on_feet(path, feet, most, most_of_impacts):
+    """Of forward dynamics without feet they are 45 400 and 40 900, 11 400 and 10 900."""
+    mech = standing(path)
+    ops = operations(mech, "constrained_forward_dynamics_derivatives", STATE, feet)
+    assert ops.multiplications <= most[0] and ops.additions <= most[1], ops
+    hit = operations(mech, "impulse_dynamics_derivatives", STATE[:2], feet)
+    assert hit.multiplications <= most_of_impacts[0] and hit.additions <= most_of_impacts[1], hit

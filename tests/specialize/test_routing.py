@@ -81,7 +81,9 @@ def test_matrices_are_counted_by_their_blocks():
 @pytest.mark.parametrize("lead", [(), (1,), (1, 1)])
 def test_one_sample_and_a_batch_of_one_go_the_same_way(lead):
     way = route(HUMANOID, "forward_dynamics_derivatives", LINEARIZED, {}, math.prod(lead))
-    assert HUMANOID.nv in ONE_SAMPLE_BY_PARTS and way.plan == "parts"
+    assert (
+        HUMANOID.nv in ONE_SAMPLE_BY_PARTS["forward_dynamics_derivatives"] and way.plan == "parts"
+    )
     assert [p.algorithm for p in way.pieces] == [
         "forward_dynamics",
         "inverse_dynamics_derivatives",

@@ -16,8 +16,13 @@ from .configuration import (
 )
 from .constrained.closure import constraint_closure
 from .constrained.cones import friction_residuals
+from .constrained.derivatives import (
+    constrained_changes,
+    constrained_forward_dynamics_derivatives,
+)
 from .constrained.forward import constrained_forward_dynamics, constrained_hybrid_dynamics
 from .constrained.impulse import impulse_dynamics
+from .constrained.impulse_derivatives import impulse_dynamics_derivatives
 from .constrained.inverse import constrained_inverse_dynamics
 from .constrained.rows import anchors, constraint_bias, constraint_error, constraint_jacobian
 from .declare import Bound, bound
@@ -105,7 +110,9 @@ __all__ = [
     "center_of_mass_jacobian",
     "christoffel",
     "complete_motion",
+    "constrained_changes",
     "constrained_forward_dynamics",
+    "constrained_forward_dynamics_derivatives",
     "constrained_hybrid_dynamics",
     "constrained_inverse_dynamics",
     "constraint_bias",
@@ -139,6 +146,7 @@ __all__ = [
     "hybrid_dynamics_derivatives",
     "hybrid_response",
     "impulse_dynamics",
+    "impulse_dynamics_derivatives",
     "innovations",
     "integrate",
     "interpolate",
@@ -203,7 +211,9 @@ class Algorithms(Bound):
     center_of_mass_jacobian = bound(center_of_mass_jacobian)
     christoffel = bound(christoffel)
     complete_motion = bound(complete_motion)
+    constrained_changes = bound(constrained_changes)
     constrained_forward_dynamics = bound(constrained_forward_dynamics)
+    constrained_forward_dynamics_derivatives = bound(constrained_forward_dynamics_derivatives)
     constrained_hybrid_dynamics = bound(constrained_hybrid_dynamics)
     constrained_inverse_dynamics = bound(constrained_inverse_dynamics)
     constraint_bias = bound(constraint_bias)
@@ -237,6 +247,7 @@ class Algorithms(Bound):
     hybrid_dynamics_derivatives = bound(hybrid_dynamics_derivatives)
     hybrid_response = bound(hybrid_response)
     impulse_dynamics = bound(impulse_dynamics)
+    impulse_dynamics_derivatives = bound(impulse_dynamics_derivatives)
     innovations = bound(innovations)
     integrate = bound(integrate)
     interpolate = bound(interpolate)

@@ -20,6 +20,7 @@ import numpy as np
 from ..algebra.small import half_upper, inverse_spd, mirror_lower, solve_spd, upper_root
 from ..errors import ModelError
 from ..model.mechanism import Mechanism
+from .constrained.derivatives import Limbs, limbs_of
 from .constrained.description import row_slices
 from .constrained.response import Felt, Response, response
 from .constrained.rows import Held, solved_jacobian
@@ -46,7 +47,11 @@ from .diagonalized.rates_and_forces import (
 from .forward_dynamics import forward_dynamics
 from .inverse_dynamics import bias_forces, gravity_forces
 from .kinematics import Reference, jacobian
-from .linearized.conventional import conventional_forward_derivatives, conventional_forward_jvp
+from .linearized.conventional import (
+    conventional_derivatives,
+    conventional_forward_derivatives,
+    conventional_forward_jvp,
+)
 from .linearized.forward_derivatives import (
     ForwardDynamicsDerivatives,
     Method,
@@ -55,6 +60,7 @@ from .linearized.forward_derivatives import (
 )
 from .linearized.inverse_derivatives import Axes
 from .linearized.loads import Load
+from .linearized.nominal import Nominal
 from .mass_matrix import mass_matrix, mass_matrix_inverse
 from .operational_space import operational_space_inertia_inverse
 from .underactuated.hybrid_dynamics import HybridDynamics, hybrid_dynamics, hybrid_response
@@ -158,6 +164,15 @@ def _(
     bound = np.array([sum(sizes * sizes / np.diagonal(M))] * len(K))
     slices = row_slices([h.constraint for h in places])
     return _Held(Felt(mirror_lower(K @ moved), K @ free, bound, slices), free, moved)
+
+
+@with_followers(limbs_of)
+def _(
+    mech: Mechanism, n: Nominal, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, loads: np.ndarray
+) -> Limbs:
+    """By Algorithm 4, all joints in one limb."""
+    dq, dqd, M_inv = conventional_derivatives(mech, q, qd, qdd, loads)
+    return Limbs(0, M_inv, dq, dqd)
 
 
 def _joint_forces(mech: Mechanism, q: np.ndarray, f: Any) -> np.ndarray:

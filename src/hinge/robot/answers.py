@@ -12,6 +12,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
@@ -25,16 +26,26 @@ from ..runtime.arguments import Argument, broadcast, checked, checked_out, refus
 from ..runtime.backend import Backend
 from ..runtime.cache import digest
 from ..runtime.entry import Entry
+from ..runtime.forks import made_once
 from ..runtime.kernel import Kernel
 from ..specialize.arrays import PER_DOF, array_shape, is_array
 from ..specialize.programs import robot_program
-from ..specialize.routing import Piece, Route, route
+from ..specialize.routing import Piece, Route, is_long, route
+from .parts import parts_of
 from .second_order import FORMS, second_order_kernel
 
 if TYPE_CHECKING:
     from .front import Front
 
-__all__ = ["Answer", "answer_of", "as_results", "by_columns", "known_key", "robot_kernel"]
+__all__ = [
+    "Answer",
+    "ByParts",
+    "answer_of",
+    "as_results",
+    "by_columns",
+    "known_key",
+    "robot_kernel",
+]
 
 
 class Answer(Protocol):
@@ -66,7 +77,8 @@ def answer_of(
         return ByRows(robot, many, arrays, static)
     kernel = robot.kernel(name, *arrays, **static)
     if one.plan == "parts":
-        return ByParts(robot, ByKernel(kernel, arrays, static, form, least=2))
+        whole = ByKernel(kernel, arrays, static, form, least=2)
+        return ByParts(robot, whole, parts_of(robot, ALGORITHMS[name].name, arrays, static))
     return ByKernel(kernel, arrays, static, form)
 
 
@@ -118,6 +130,14 @@ class ByColumns:
         return None
 
 
+# more samples than any batch has
+_NEVER = 1 << 60
+
+
+def _nothing(*arrays: Any, out: Any = None) -> None:
+    """For what machine code hands on."""
+
+
 @final
 class ByRows:
     """The regressor of a long mechanism: a row for each unit velocity; columns of joints apart."""
@@ -145,11 +165,15 @@ class ByRows:
 
 @final
 class ByParts:
-    """∂q̈ of a large robot: one sample from three kernels and two products, more from one kernel."""
+    """Derivatives of a large robot: one sample from three kernels and products, more from one.
 
-    def __init__(self, robot: Front, kernel: ByKernel) -> None:
-        self.robot, self.kernel = robot, kernel
+    The one kernel is not made before there is a batch.
+    """
+
+    def __init__(self, robot: Front, kernel: ByKernel, parts: Any) -> None:
+        self.robot, self.kernel, self.parts = robot, kernel, parts
         self.arrays, self.static = kernel.arrays, kernel.static
+        self._shapes = [array_shape(robot.mechanism, a, kernel.static) for a in kernel.arrays]
 
     def __call__(self, where: str, given: Sequence[Argument], out: Any) -> Any:
         if any(is_masked(a.value) for a in given):
@@ -158,29 +182,60 @@ class ByParts:
             values = {a.name: np.asarray(a.value) for a in given}
             leads = [values[a.name].shape[: values[a.name].ndim - len(a.shape)] for a in given]
             if any(n != 1 for lead in leads for n in lead):
+                if is_long(self.robot.mechanism):
+                    return self._each(where, given, out)
                 return self.kernel(where, given, out)
-            return self._parts(where, values, out)
+            single = {a.name: values[a.name].reshape(a.shape) for a in given}
+            return self._one(where, single, out, max(leads, key=len))
         except ValueError:
             # what is wrong with an argument is said of this call, not of one of its parts
             checked(where, given, self.robot.dtype, strict=True)
             raise
 
-    def _parts(self, where: str, x: dict[str, Any], out: Any) -> Any:
-        robot: Any = self.robot
-        forces = {"f_ext": x["f_ext"]} if "f_ext" in x else {}
-        loads = {**forces, **self.static, **({"points": x["points"]} if "points" in x else {})}
-        numbers = {n: x[n] for n in robot.parameters if n in x}
-        qdd = robot.forward_dynamics(x["q"], x["qd"], x["tau"], **forces, **numbers)
-        d = robot.inverse_dynamics_derivatives(x["q"], x["qd"], qdd, **loads, **numbers)
-        M_inv = robot.mass_matrix_inverse(x["q"], **numbers)
-        parts = (-M_inv @ d.dq, -M_inv @ d.dqd, M_inv)
+    def _one(
+        self, where: str, values: Mapping[str, Any], out: Any, lead: tuple[int, ...] = ()
+    ) -> Any:
+        parts = self.parts(values)
+        if lead:
+            parts = [x.reshape(*lead, *x.shape) for x in parts]
         if out is not None:
-            parts = as_results(robot, where, parts, out)
+            parts = as_results(self.robot, where, parts, out)
         return self.kernel.form(*parts)
 
+    def _each(self, where: str, given: Sequence[Argument], out: Any) -> Any:
+        """Sample by sample: one kernel would be too long to compile."""
+        whole = broadcast(where, given)
+        lead = whole[given[0].name].shape[: -len(given[0].shape)]
+        flat = {a.name: whole[a.name].reshape(-1, *a.shape) for a in given}
+        samples = [self.parts({n: x[i] for n, x in flat.items()}) for i in range(prod(lead))]
+        stacked = [np.array(x).reshape(*lead, *x[0].shape) for x in zip(*samples, strict=True)]
+        return self.kernel.form(*as_results(self.robot, where, stacked, out))
+
+    def short(self, where: str, arrays: Sequence[Any], out: Any) -> Any:
+        """The result for arrays of exactly the expected kind, None for others or if it fails."""
+        dtype = self.robot.dtype
+        if any(type(x) is not np.ndarray or x.dtype != dtype for x in arrays):
+            return None
+        if [x.shape for x in arrays] != self._shapes:
+            if is_long(self.robot.mechanism):
+                return None
+            return self._many(*arrays, **({} if out is None else {"out": out}))
+        try:
+            return self._one(where, dict(zip(self.arrays, arrays, strict=True)), out)
+        except ValueError:
+            return None
+
+    @made_once
+    def _many(self) -> Callable[..., Any]:
+        """The kernel's code for batches; None for what it does not take."""
+        entry = self.kernel.entry(_nothing)
+        return _nothing if entry is None else entry.function(self.kernel.kernel.name)
+
     def entry(self, otherwise: Callable[..., Any]) -> Entry | None:
-        """The kernel's, for batches."""
-        return self.kernel.entry(otherwise)
+        """The kernel's, for batches; or code that hands all on, for which none need be made."""
+        if not self.parts.waits:
+            return self.kernel.entry(otherwise)
+        return self.parts.first.entry(otherwise, tuple, least=_NEVER)
 
 
 def _second_order(

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..algorithms.constrained.derivatives import ConstrainedDerivatives
 from ..algorithms.constrained.forward import ConstrainedHybridMotion, ConstrainedMotion
 from ..algorithms.constrained.impulse import Impact
+from ..algorithms.constrained.impulse_derivatives import ImpactDerivatives
 from ..algorithms.constrained.inverse import ConstrainedForces
 from .front import Front
 from .method import Numbers, compiled
@@ -86,6 +88,27 @@ class Constrained(Front):
         """
         ...
 
+    @compiled(ConstrainedDerivatives)
+    def constrained_forward_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        constraints: Constraint | Sequence[Constraint],
+        f_ext: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        anchors: ArrayLike | None = None,
+        out: Sequence[np.ndarray] | None = None,
+        **numbers: Unpack[Numbers],
+    ) -> ConstrainedDerivatives:
+        """∂q̈ as `.dq .dqd .dtau`, (…, nv, nv) each, ∂λ as `.forces_dq` …, (…, rows, nv) each.
+
+        Of the motion of `constrained_forward_dynamics`; ∂q is along the joints' tangents.  f_ext
+        keeps its components in body axes, anchors stay where they are.  Of redundant constraints ∂q̈
+        is unique, ∂λ one of those that go with it.
+        """
+        ...
+
     @compiled(Impact)
     def impulse_dynamics(
         self,
@@ -100,6 +123,23 @@ class Constrained(Front):
         """q̇⁺ (…, nv) and impulses Λ (…, rows) of an impact: K q̇⁺ = −e K q̇.
 
         restitution: e (…, constraints), 0 by default.
+        """
+        ...
+
+    @compiled(ImpactDerivatives)
+    def impulse_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        constraints: Constraint | Sequence[Constraint],
+        restitution: ArrayLike | None = None,
+        mask: ArrayLike | None = None,
+        out: Sequence[np.ndarray] | None = None,
+        **numbers: Unpack[Numbers],
+    ) -> ImpactDerivatives:
+        """∂q̇⁺ as `.dq .dqd`, (…, nv, nv) each, ∂Λ as `.impulses_dq .impulses_dqd`, (…, rows, nv).
+
+        Of the impact of `impulse_dynamics`; ∂q is along the joints' tangents.
         """
         ...
 

@@ -24,6 +24,7 @@ from ..runtime.arguments import plain
 from ..runtime.door import Door, Parameter
 from ..runtime.engine import fast_calls_work
 from ..specialize.arrays import is_array
+from .answers import ByParts
 from .settings import settled
 
 if TYPE_CHECKING:
@@ -150,6 +151,8 @@ class Method:
         if function and any(x is not y for x, y in zip(taken, arrays, strict=True)):
             return function(*taken, **({} if out is None else {"out": out}))
         where = f"{self.name} of {robot.name!r}"
+        if isinstance(answer, ByParts) and (result := answer.short(where, taken, out)) is not None:
+            return result
         given = dict(zip(answer.arrays, arrays, strict=True))
         missing = [n for n, x in given.items() if x is None]
         _require_none(where, missing, (p.name for p in self.of(robot)))

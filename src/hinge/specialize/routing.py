@@ -39,8 +39,12 @@ MOST_BLOCKS = 4096
 # DoF for which the straight-line code of ∂q̈ outgrows the instruction caches: read once for one
 # sample, it is slower than three kernels and two matrix products (Talos, 32 DoF: 94 to 117 µs, by
 # parts 26 µs).  A batch reads it once for all.  Longer mechanisms come by columns, from
-# Algorithm 5, which is more exact there.
-ONE_SAMPLE_BY_PARTS = range(30, 49)
+# Algorithm 5, which is more exact there.  With constraints there is more of it, and no way by
+# columns.
+ONE_SAMPLE_BY_PARTS = {
+    "forward_dynamics_derivatives": range(30, 49),
+    "constrained_forward_dynamics_derivatives": range(24, 10**6),
+}
 
 # DoF from which on Algorithms 5 and 6 cost less than 3 and 4.  Operations of a chain at any angles:
 # ∂q̈ of 14 joints 31 500 by Algorithm 6, 32 000 by 4; δq̈ of 16 joints 15 900 by 5, 15 500 by 3, and
@@ -120,11 +124,15 @@ _MATRICES = {
         3, True, (Piece("forward_dynamics_jvp", ("dq", "dqd", "dtau")),)
     ),
 }
+_PARTS = {
+    name: tuple(map(Piece, (first, "inverse_dynamics_derivatives", "mass_matrix_inverse")))
+    for name, first in (
+        ("forward_dynamics_derivatives", "forward_dynamics"),
+        ("constrained_forward_dynamics_derivatives", "constrained_changes"),
+    )
+}
 # ten columns a body
 _REGRESSOR = _Matrices(10, False, (Piece("torque_regressor_row", ("v",)),))
-_PARTS = tuple(
-    map(Piece, ("forward_dynamics", "inverse_dynamics_derivatives", "mass_matrix_inverse"))
-)
 
 
 def route(
@@ -148,10 +156,9 @@ def route(
         if blocks > MOST_BLOCKS:
             why = f"{blocks} blocks are more than {MOST_BLOCKS}, too many to compile unrolled"
             return _in_pieces(mech, name, "rows" if by_rows else "columns", matrices.pieces, why)
-    one = samples == 1 and own == "forward_dynamics_derivatives"
-    if one and free and mech.nv in ONE_SAMPLE_BY_PARTS:
+    if samples == 1 and free and mech.nv in ONE_SAMPLE_BY_PARTS.get(own, ()):
         why = f"one sample of {mech.nv} DoF would read more code than the caches hold"
-        return _in_pieces(mech, name, "parts", _PARTS, why)
+        return _in_pieces(mech, name, "parts", _PARTS[own], why)
     return whole(mech, name, arrays, static)
 
 

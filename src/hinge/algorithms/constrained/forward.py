@@ -18,14 +18,16 @@ from ..declare import algorithm
 from ..inverse_dynamics import inverse_dynamics, motion
 from .description import Constraint
 from .multipliers import multipliers, refuse_conflict
-from .response import response
-from .rows import held, in_given_axes, pushed, wanted
+from .response import Felt, response
+from .rows import Held, held, in_given_axes, pushed, wanted
 
 __all__ = [
     "ConstrainedHybridMotion",
     "ConstrainedMotion",
+    "Solved",
     "constrained_forward_dynamics",
     "constrained_hybrid_dynamics",
+    "solved_motion",
 ]
 
 
@@ -38,6 +40,15 @@ class ConstrainedMotion(NamedTuple):
 
     qdd: Any
     forces: Any
+
+
+class Solved(NamedTuple):
+    """q̈ (nv,), or the jump of q̇; λ (rows,) in the axes in which rows are solved for."""
+
+    qdd: np.ndarray
+    forces: np.ndarray
+    places: list[Held]
+    felt: Felt
 
 
 class ConstrainedHybridMotion(NamedTuple):
@@ -65,6 +76,21 @@ def constrained_forward_dynamics(
     mask: (constraints,), 0 for those that do not act.  anchors: (contacts, 4, 4), where contacts
     with a stiffness are drawn to.
     """
+    solved = solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors)
+    return ConstrainedMotion(solved.qdd, in_given_axes(solved.places, solved.forces))
+
+
+def solved_motion(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    constraints: Sequence[Constraint],
+    f_ext: np.ndarray | None,
+    mask: np.ndarray | None,
+    anchors: np.ndarray | None,
+) -> Solved:
+    """The motion, and what was solved for it."""
     phi = mech.phi(q)
     moving = motion(mech, mech.H(q), phi, q, qd, np.zeros(mech.nv), f_ext)
     places = held(mech, phi, constraints, anchors)
@@ -72,8 +98,8 @@ def constrained_forward_dynamics(
     rows = wanted(places, moving.V, moving.alpha)
     solved = multipliers(found.felt, rows.k - found.felt.free, rows.size, mask)
     refuse_conflict("constrained_forward_dynamics", mech, constraints, solved.missed)
-    forces = in_given_axes(places, solved.forces)
-    return ConstrainedMotion(solved.met * found.qdd(solved.forces), solved.met * forces)
+    qdd, met = found.qdd(solved.forces), solved.met
+    return Solved(met * qdd, met * solved.forces, places, found.felt)
 
 
 @algorithm(joint_level=True)

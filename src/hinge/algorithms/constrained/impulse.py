@@ -17,11 +17,12 @@ from ...model.mechanism import Mechanism
 from ..declare import algorithm
 from ..inverse_dynamics import motion
 from .description import Constraint
+from .forward import Solved
 from .multipliers import multipliers, per_row, refuse_conflict
 from .response import response
 from .rows import held, in_given_axes, velocities
 
-__all__ = ["Impact", "impulse_dynamics"]
+__all__ = ["Impact", "impulse_dynamics", "solved_impact"]
 
 
 class Impact(NamedTuple):
@@ -44,6 +45,20 @@ def impulse_dynamics(
 
     restitution: e (constraints,), 0 by default.  mask: (constraints,), 0 for those that do not act.
     """
+    solved = solved_impact(mech, q, qd, constraints, restitution, mask)
+    forces = in_given_axes(solved.places, solved.forces)
+    return Impact(np.asarray(qd) + solved.qdd, forces)
+
+
+def solved_impact(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    constraints: Sequence[Constraint],
+    restitution: np.ndarray | None,
+    mask: np.ndarray | None,
+) -> Solved:
+    """The jump q̇⁺ − q̇, and what was solved for it."""
     phi, still = mech.phi(q), np.zeros(mech.nv)
     moving = motion(mech, mech.H(q), phi, q, qd, still, None)
     places = held(mech, phi, constraints)
@@ -52,5 +67,5 @@ def impulse_dynamics(
     back = 0.0 if restitution is None else per_row(found.felt.slices, np.asarray(restitution))
     solved = multipliers(found.felt, -(1 + back) * rows.velocity, rows.size, mask)
     refuse_conflict("impulse_dynamics", mech, constraints, solved.missed)
-    qd_plus = np.asarray(qd) + found.qdd(solved.forces)
-    return Impact(solved.met * qd_plus, solved.met * in_given_axes(places, solved.forces))
+    jump, met = found.qdd(solved.forces), solved.met
+    return Solved(met * jump, met * solved.forces, places, found.felt)

@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...algebra.small import Factor, is_zero, one_below_zero, sign
+from ...algebra.small import Factor, is_zero, mirror_lower, one_below_zero, sign
 from ...errors import SingularError
 from ...model.mechanism import Mechanism
 from .description import AXES, Constraint
 from .response import Felt
 
-__all__ = ["Multipliers", "multipliers", "per_row", "refuse_conflict"]
+__all__ = ["Multipliers", "generalized_inverse", "multipliers", "per_row", "refuse_conflict"]
 
 # μ beside the unit diagonal, and how many steps: of a direction with eigenvalue σ (μ/(μ + σ))^n is
 # left, less than rounding leaves of it for all but σ < 1e-7
@@ -38,6 +38,8 @@ _PROXIMAL, _STEPS = 1e-10, 3
 _ROUNDING = 1e-13
 # what K q̈ may miss of k, beside the terms of both
 _CONFLICT = 1e-4
+# a row depends on those before where elimination leaves less than this of its A(i,i)
+_DEPENDENT = 1e-11
 
 
 class Multipliers(NamedTuple):
@@ -73,6 +75,25 @@ def multipliers(
     left = shift * steps[-1] + (1 - moved) * b
     terms = size + b * b + _terms(A, forces, b - left)
     return Multipliers(forces, left * left - _CONFLICT**2 * terms)
+
+
+def generalized_inverse(felt: Felt, mask: np.ndarray | None = None) -> np.ndarray:
+    """A⁻¹ (rows, rows) of the rows that act and do not depend on those before; 0 for the others.
+
+    By sweeps, row after row (Goodnight 1979, A tutorial on the SWEEP operator): for many columns b,
+    where steps (1) for each would cost too much.
+    """
+    n, A = len(felt.A), felt.A
+    acts = np.ones(n) if mask is None else per_row(felt.slices, mask)
+    least = _DEPENDENT * np.diagonal(A) + _ROUNDING**2 * felt.bound
+    for k in range(n):
+        kept = acts[k] * _more(A[k, k], least[k])
+        h = kept / (kept * A[k, k] + (1 - kept))
+        column = h * A[k]
+        A = mirror_lower(A - np.outer(column, A[k])).reshape(n, n)
+        A[k], A[:, k] = column, column
+        A[k, k] = -h
+    return -A
 
 
 def refuse_conflict(
@@ -114,7 +135,8 @@ def _terms(A: np.ndarray, forces: np.ndarray, b: np.ndarray) -> np.ndarray:
 
     Of rows that have to do with row i alone: light mechanisms beside heavy ones have their own.
     """
-    work, out = forces * b, np.diagonal(A).copy()
+    work = forces * b
+    out = np.diagonal(A) + 0 * work
     for rows in _coupled(A):
         out[rows] = out[rows] * sum(work[rows])
     return out

@@ -26,6 +26,13 @@ Algorithm 6, all directions (O(N²)), outward, ⁺ again those of the parent:
        M⁻¹(k,i) = W*(k) Υ(j) W(i),   −B_C(k,i) = W*(k) Υ(j) S_B(i),   −A_C likewise            (12)
 
 (U is the paper's −U*, E_A and E_B have the opposite sign, Q and Ĵ twice its own.)
+
+With the only body on the ground held, its joint k neither moves nor gives way:
+
+    Υ(k) = 0,   Ĵ(k) = 0,   U(k) = −H*,   E_A(k) = −(Ḣ + H′),   E_B(k) = −H″                    (13)
+
+Then rows of k have forces ε(k), for which D(k) q̈(k) = ε(k), in place of accelerations, and columns
+of M⁻¹ what the others do as q̈(k) = 1: all else is that of limbs on a base that keeps its motion.
 """
 
 from __future__ import annotations
@@ -149,10 +156,15 @@ def one_direction(mech: Tree, n: Nominal, a: Articulated, change: Any) -> np.nda
     return mech.join(qdd)
 
 
-def all_directions(mech: Branches, n: Nominal, a: Articulated) -> tuple[np.ndarray, ...]:
-    """∂q̈/∂q, ∂q̈/∂q̇, M⁻¹ by Algorithm 6, on a nominal motion and its recursions."""
+def all_directions(
+    mech: Branches, n: Nominal, a: Articulated, held: int | None = None
+) -> tuple[np.ndarray, ...]:
+    """∂q̈/∂q, ∂q̈/∂q̇, M⁻¹ by Algorithm 6, on a nominal motion and its recursions.
+
+    held: a body that is held, (13); D⁻¹ of it is in the place of its own block of M⁻¹.
+    """
     H, phi, G = n.H, n.phi, a.G
-    local, spread = _local(mech, n, a), mech.filled(lambda k: [])
+    local, spread = _local(mech, n, a, held), mech.filled(lambda k: [])
     blocks = dict(local.diagonal)
     for _, k in mech.outward():
         own = n.E[k] - H[k].T @ a.Y_B[k]
@@ -188,12 +200,18 @@ class _Local(NamedTuple):
     diagonal: dict[tuple[int, int], np.ndarray]
 
 
-def _local(mech: Branches, n: Nominal, a: Articulated) -> _Local:
+def _local(mech: Branches, n: Nominal, a: Articulated, held: int | None = None) -> _Local:
     H, phi, G = n.H, n.phi, a.G
     Y, J, J_z, U, Q, Q_z, E_A, E_B = mech.slots(8)
     Y[0], J[0], J_z[0] = np.zeros((6, 6)), np.zeros((6, 3)), np.zeros((6, 6))
     diagonal = {}
-    for p, k in mech.outward():
+    if held is not None:
+        Y[held], J[held], J_z[held] = Y[0], J[0], J_z[0]
+        U[held], E_A[held], E_B[held] = -H[held], -n.H_sum[held], -n.H_second[held]  # (13)
+        Q[held], Q_z[held] = a.G_hat[held], a.G_z[held]
+        forces = n.E[held] - H[held].T @ a.Y_B[held], -H[held].T @ a.Y_A[held]
+        diagonal[held, held] = np.hstack([a.D_inv[held], *forces])
+    for p, k in ((p, k) for p, k in mech.outward() if k != held):
         Y_plus, J_z_plus = compliance(Y[p], phi[k]), mixed(J_z[p], phi[k])
         J_plus = phi[k].T @ (J[p] @ phi[k].R)
         Z = Y_plus @ G[k]

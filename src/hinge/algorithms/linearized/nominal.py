@@ -41,6 +41,7 @@ class Nominal(NamedTuple):
     F: Any  # S[H*] f
     E: Any  # (dof, dof)
     V: Any
+    alpha: Any  # (ω̇; p̈), of what gravity does not act on
     phi: Any
 
 
@@ -74,7 +75,7 @@ def nominal(
         F[k] = _cross_force_columns(H[k], f[k])  # (6)
         E[k] = joint[k].bracket @ f[k]
         f[p] = f[p] + phi[k] @ f[k]
-    return Nominal(H, H_first, H_sum, H_second, F, E, V, phi)
+    return Nominal(H, H_first, H_sum, H_second, F, E, V, alpha, phi)
 
 
 def _cross_force_columns(H: np.ndarray, f: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ __all__ = ["MOST_FOR_SINGLE", "module_text"]
 
 # larger programs get no code for single calls: it would take as long to compile as the rest, or,
 # where loops keep it short, too much of the stack
-MOST_FOR_SINGLE = 30_000
+MOST_FOR_SINGLE = 60_000
 MOST_STACK = 1 << 18
 
 
