@@ -427,8 +427,8 @@ class Front(JointData):
         """Calls that are made for a mechanism take no numbers of it."""
         if numbers:
             raise ArgumentError(
-                f"{where} takes no {' or '.join(numbers)}: it is made for the mechanism as it is; use a "
-                f"robot of hinge.model.parameters.with_parameters(robot.mechanism, …)"
+                f"{where} takes no {' or '.join(numbers)}: it is made for the mechanism as it is; "
+                f"use a robot of hinge.model.parameters.with_parameters(robot.mechanism, …)"
             )
 
     def _argument(self, name: str, value: Any, static: Mapping[str, Any] | None = None) -> Argument:

@@ -71,8 +71,13 @@ class InverseKinematics:
             if at
         ]
         far = float(np.linalg.norm(self.error))
-        told = f" after {self.iterations} steps from {self.starts} starts, error {far:.2g}"
+        told = f" after {_many(self.iterations, 'step')} from {_many(self.starts, 'start')}"
+        told += f", error {far:.2g}"
         return told + (f", with {', '.join(met)}" if met and self.status != "reached" else "")
+
+
+def _many(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 # the search
