@@ -463,6 +463,15 @@ def test_other_rates_are_kept_where_they_do_not_disturb():
     assert_close(more - plain, free @ wish, 1e-5)
 
 
+@pytest.mark.parametrize("name", ["dt", "damping"])
+def test_rates_need_a_time_and_some_damping(name):
+    for wrong in (0.0, -1.0, np.nan, "long"):
+        with pytest.raises(ArgumentError, match=f"{name} is .*; expected a finite number above 0"):
+            FAST.differential_inverse_kinematics(np.zeros(7), np.zeros(6), "l6", **{name: wrong})
+    with pytest.raises(ArgumentError, match=r"velocity has shape \(3,\)"):
+        FAST.differential_inverse_kinematics(np.zeros(7), np.zeros(3), "l6")
+
+
 def test_a_control_loop_never_passes_a_limit():
     robot, dt, down = FAST, 0.02, [0, 0, 0, 0, 0, -1.0]
     q = np.zeros(7)

@@ -91,15 +91,16 @@ def _parts(x: np.ndarray, y: np.ndarray, low: np.ndarray, high: np.ndarray) -> n
     """How much of the way from x to y each entry may go, 1 at most."""
     out = []
     for a, b, l, h in zip(x, y, low, high, strict=True):
-        up = 1.0 if _endless(h) else _part(h - a, b - a)
-        out.append(up if _endless(-l) else _least(up, _part(a - l, a - b)))
+        bounded = not (_endless(-l) and _endless(h))
+        out.append(_part(b - a, a - l, h - a) if bounded else 1.0)
     return np.array(out)
 
 
-def _part(room: Any, way: Any) -> Any:
-    """What part of a way there is room for."""
-    short = less(room, way)
-    return where(short, room / where(short, way, 1.0), 1.0)
+def _part(way: Any, below: Any, above: Any) -> Any:
+    """What part of a way there is room for, below or above."""
+    room, length = where(less(way, 0.0), below, above), abs(way)
+    short = less(room, length)
+    return where(short, room / where(short, length, 1.0), 1.0)
 
 
 def _least(a: Any, b: Any) -> Any:

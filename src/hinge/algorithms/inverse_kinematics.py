@@ -263,19 +263,21 @@ def _irrational(n: int) -> tuple[float, ...]:
 
 def spread(mech: Mechanism, u: np.ndarray, q: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """The start that u, (nv,) in 0 … 1, stands for; DoF that may not move are where q has them."""
-    parts: list[np.ndarray] = [np.zeros(0)]
+    bounds, parts = limits(mech), [np.zeros(0)]
     for b in mech.bodies[1:]:
         if b.joint.mimic is None:
             at, dof = mech.q_slice(b.joint_name), mech.v_slice(b.joint_name)
-            parts.append(_somewhere(b.joint, u[dof]) if mask[dof].all() else q[at])
-    return limits(mech).kept(np.concatenate(parts))
+            ends = bounds.lower[dof], bounds.upper[dof]
+            parts.append(_somewhere(b.joint, u[dof], *ends) if mask[dof].all() else q[at])
+    return bounds.kept(np.concatenate(parts))
 
 
-def _somewhere(joint: Joint, u: np.ndarray) -> np.ndarray:
-    """Coordinates of a joint within its range."""
+def _somewhere(joint: Joint, u: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Coordinates of a joint within its range and the limits."""
     if joint.nq != joint.nv:
         return joint.integrate(joint.neutral(), joint.reach * (2 * u - 1))
     low, high = joint.range()
+    low, high = np.maximum(low, lower), np.minimum(high, upper)
     return low + (high - low) * u
 
 

@@ -424,11 +424,11 @@ class Front(JointData):
         return [self._argument(n, x, static) for n, x in given.items()]
 
     def _refuse(self, where: str, numbers: Mapping[str, Any]) -> None:
-        """Calls that are not compiled take no numbers of the mechanism."""
+        """Calls that are made for a mechanism take no numbers of it."""
         if numbers:
             raise ArgumentError(
-                f"{where} takes no {' or '.join(numbers)}: it is not compiled; use a robot of "
-                f"hinge.model.parameters.with_parameters(robot.mechanism, …)"
+                f"{where} takes no {' or '.join(numbers)}: it is made for the mechanism as it is; "
+                f"use a robot of hinge.model.parameters.with_parameters(robot.mechanism, …)"
             )
 
     def _argument(self, name: str, value: Any, static: Mapping[str, Any] | None = None) -> Argument:

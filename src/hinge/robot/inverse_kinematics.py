@@ -23,7 +23,7 @@ from .goals import Question
 if TYPE_CHECKING:
     from .front import Front
 
-__all__ = ["InverseKinematics", "followed", "searched"]
+__all__ = ["InverseKinematics", "followed", "search_kernel", "searched"]
 
 # steps between looks at who is done, which few samples do without
 _ROUND, _FEW = 16, 16
@@ -71,8 +71,13 @@ class InverseKinematics:
             if at
         ]
         far = float(np.linalg.norm(self.error))
-        told = f" after {self.iterations} steps from {self.starts} starts, error {far:.2g}"
+        told = f" after {_many(self.iterations, 'step')} from {_many(self.starts, 'start')}"
+        told += f", error {far:.2g}"
         return told + (f", with {', '.join(met)}" if met and self.status != "reached" else "")
+
+
+def _many(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 # the search
@@ -114,6 +119,11 @@ def followed(robot: Front, ask: Question, rules: Rules, first: np.ndarray) -> In
     taken = np.full((steps, n), int(rules.most_steps))
     lead = (steps, *ask.lead)
     return loop.answer(ask, lead, q, error, found > 0, taken, np.ones_like(taken), rules)
+
+
+def search_kernel(robot: Front, ask: Question) -> Rollout:
+    """What takes the steps of a search."""
+    return _loop(robot, ask).kernel
 
 
 def _loop(robot: Front, ask: Question) -> _Loop:

@@ -16,7 +16,7 @@ from ..algorithms.linearized.loads import LOADS
 from ..algorithms.regressors import joint_terms_of
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism
-from ..runtime.check import check_choice
+from ..runtime.check import check_choice, check_number
 
 __all__ = ["frame_names", "settled", "split_of"]
 
@@ -80,6 +80,8 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 }
 _SETTLE: dict[str, Callable[[str, Any], Any]] = {
     "constraints": as_constraints,
+    "damping": lambda where, value: check_number(where, "damping", value, above=0),
+    "dt": lambda where, value: check_number(where, "dt", value, above=0),
     "frames": frame_names,
     "joint_terms": joint_terms_of,
 }
