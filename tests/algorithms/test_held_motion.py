@@ -159,6 +159,23 @@ def test_the_yaw_that_a_rectangle_can_hold_is_that_of_its_corners():
     assert least > 0
 
 
+def test_a_mask_says_yes_or_no():
+    robot = ROBOTS["quadruped"]
+    s, half = random_state(robot, 1), np.array([1, 0.5, 1, 1])
+    calls = [
+        lambda m: robot.constrained_forward_dynamics(s.q, s.qd, s.qdd, FEET, mask=m),
+        lambda m: robot.impulse_dynamics(s.q, s.qd, FEET, mask=m),
+        lambda m: robot.constrained_inverse_dynamics(s.q, s.qd, s.qdd, FEET, LEGS, mask=m),
+    ]
+    for call in calls:
+        with pytest.raises(
+            hinge.ArgumentError, match=r"mask is \[1.0, 0.5, 1.0, 1.0\]; expected 1"
+        ):
+            call(half)
+        batch = call(np.array([half, np.ones(4)]))
+        assert all(np.isnan(x[0]).all() and np.isfinite(x[1]).all() for x in batch)
+
+
 def test_what_is_given_per_constraint_has_its_length():
     robot = zoo.arm(3)
     x, c = np.ones(3), [LoopConstraint("tool", "world", (3,))]
