@@ -307,3 +307,10 @@ def test_a_row_that_no_joint_moves_is_left_out():
     found = robot.constrained_forward_dynamics(*state, [hold])
     assert_close(found.qdd, robot.forward_dynamics(*state), 10 * EPS)
     assert found.forces == 0.0
+    # the same where another joint follows it
+    twin = hinge.Revolute((0, 1, 0), mimic=hinge.Mimic("bar_joint", ratio=-1.0))
+    b.add("twin", "world", twin, placement=turn, inertia=bar)
+    robot = hinge.Robot(b.build())
+    found = robot.constrained_forward_dynamics(*state, [hold])
+    assert_close(found.qdd, robot.forward_dynamics(*state), 10 * EPS)
+    assert found.forces == 0.0
