@@ -112,6 +112,8 @@ def test_anchors_come_with_the_samples():
         told = [Contact("FL_foot", anchor=anchors[i, 0], stiffness=50.0, damping=9.0), FEET[1]]
         expected = robot.alg.constrained_forward_dynamics(s.q, s.qd, s.qdd, told)
         assert_close(found.qdd[i], expected.qdd, 1e3 * EPS)
+    with pytest.raises(ArgumentError, match="anchors are given, but no contact has a stiffness"):
+        robot.constrained_forward_dynamics(s.q, s.qd, s.qdd, FEET[:2], anchors=anchors)
     with pytest.raises(ArgumentError, match="'FL_foot' has a stiffness but no anchor"):
         robot.constrained_forward_dynamics(s.q, s.qd, s.qdd, soft)
 
