@@ -128,7 +128,8 @@ Constraint = LoopConstraint | Contact
 
 def as_constraints(where: str, constraints: Any) -> tuple[Constraint, ...]:
     """One constraint or several as a tuple, if they are constraints."""
-    several = (*constraints,) if isinstance(constraints, Iterable) else (constraints,)
+    is_one = isinstance(constraints, str) or not isinstance(constraints, Iterable)
+    several: tuple[Any, ...] = (constraints,) if is_one else (*constraints,)
     for c in (c for c in several if not isinstance(c, Constraint)):
         raise ArgumentError(
             f"{where}: {c!r} among the constraints is not a hinge.LoopConstraint or a hinge.Contact"
