@@ -192,8 +192,10 @@ def test_one_constraint_needs_no_list():
         with pytest.raises(hinge.ArgumentError, match="damping of the constraint .* a number from"):
             LoopConstraint("tool", "world", damping=gain)
     assert LoopConstraint("tool", "world", 5).axes == (5,)
-    for wrong in (None, ["tool"]):
-        with pytest.raises(hinge.ArgumentError, match="dynamics of 'arm3': .* is not a hinge.Loop"):
+    for wrong in (None, ["tool"], "tool"):
+        with pytest.raises(
+            hinge.ArgumentError, match=r"arm3': (None|'tool') among .* is not a hinge.Loop"
+        ):
             robot.constrained_forward_dynamics(*given, wrong)
 
 
@@ -304,6 +306,13 @@ def test_a_row_that_no_joint_moves_is_left_out():
     b.add_frame("plane", "world", turn)
     robot, hold = hinge.Robot(b.build()), LoopConstraint("end", "plane", (4,))
     state = np.array([0.3]), np.array([1.0]), np.array([0.5])
+    found = robot.constrained_forward_dynamics(*state, [hold])
+    assert_close(found.qdd, robot.forward_dynamics(*state), 10 * EPS)
+    assert found.forces == 0.0
+    # the same where another joint follows it
+    twin = hinge.Revolute((0, 1, 0), mimic=hinge.Mimic("bar_joint", ratio=-1.0))
+    b.add("twin", "world", twin, placement=turn, inertia=bar)
+    robot = hinge.Robot(b.build())
     found = robot.constrained_forward_dynamics(*state, [hold])
     assert_close(found.qdd, robot.forward_dynamics(*state), 10 * EPS)
     assert found.forces == 0.0

@@ -88,6 +88,20 @@ def test_everything_at_once():
     assert_close(motion.forces, forces, 1e5 * EPS)
 
 
+def test_a_snake_of_two_hundred_held_at_both_ends():
+    robot = zoo.snake(200)
+    s = random_state(robot, 1)
+    names = robot.body_names
+    ends = [Contact(names[-1], "flat"), LoopConstraint(names[100], names[0], (3, 4, 5))]
+    found = robot.alg.constrained_forward_dynamics(s.q, s.qd, s.qdd, ends, s.f_ext)
+    K = robot.alg.constraint_jacobian(s.q, ends)
+    needed = robot.alg.inverse_dynamics(s.q, s.qd, found.qdd, s.f_ext) - K.T @ found.forces
+    scale = np.abs(K.T @ found.forces).max()
+    assert_close(needed, s.qdd, 1e6 * EPS, scale)
+    k = robot.alg.constraint_bias(s.q, s.qd, ends)
+    assert_close(K @ found.qdd, k, 1e6 * EPS, np.abs(K * found.qdd).max())
+
+
 def test_feet_that_do_not_act_might_as_well_not_be_there():
     robot = ROBOTS["quadruped"]
     s = random_state(robot, 3)
@@ -112,6 +126,8 @@ def test_anchors_come_with_the_samples():
         told = [Contact("FL_foot", anchor=anchors[i, 0], stiffness=50.0, damping=9.0), FEET[1]]
         expected = robot.alg.constrained_forward_dynamics(s.q, s.qd, s.qdd, told)
         assert_close(found.qdd[i], expected.qdd, 1e3 * EPS)
+    with pytest.raises(ArgumentError, match="anchors are given, but no contact has a stiffness"):
+        robot.constrained_forward_dynamics(s.q, s.qd, s.qdd, FEET[:2], anchors=anchors)
     with pytest.raises(ArgumentError, match="'FL_foot' has a stiffness but no anchor"):
         robot.constrained_forward_dynamics(s.q, s.qd, s.qdd, soft)
 

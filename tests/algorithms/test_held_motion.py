@@ -50,8 +50,13 @@ def test_one_foot_cannot_bounce_in_two_ways():
     for call in (robot.impulse_dynamics, robot.alg.impulse_dynamics):
         with pytest.raises(SingularError, match="impulse_dynamics of .* no motion keeps 'FL_foot'"):
             call(s.q, s.qd, twice, np.array([0.0, 1.0]))
-    same = robot.impulse_dynamics(s.q, s.qd, twice, np.array([0.5, 0.5]))
-    once = robot.impulse_dynamics(s.q, s.qd, FEET[:1], np.array([0.5]))
+    either = robot.alg.impulse_dynamics(
+        s.q, s.qd, twice, np.array([0.0, 1.0]), mask=np.array([1, 0])
+    )
+    first = robot.alg.impulse_dynamics(s.q, s.qd, FEET[:1])
+    assert_close(either.qd_plus, first.qd_plus, 1e3 * EPS)
+    same = robot.alg.impulse_dynamics(s.q, s.qd, twice, np.array([0.5, 0.5]))
+    once = robot.alg.impulse_dynamics(s.q, s.qd, FEET[:1], np.array([0.5]))
     assert_close(same.qd_plus, once.qd_plus, 1e3 * EPS)
 
 
@@ -157,6 +162,23 @@ def test_the_yaw_that_a_rectangle_can_hold_is_that_of_its_corners():
     wrench = np.r_[np.cross(corners, f).sum(axis=0), f.sum(axis=0)]
     assert_close(robot.alg.friction_residuals(wrench, [foot])[5], 0.0, 20 * EPS, 1.0)
     assert least > 0
+
+
+def test_a_mask_says_yes_or_no():
+    robot = ROBOTS["quadruped"]
+    s, half = random_state(robot, 1), np.array([1, 0.5, 1, 1])
+    calls = [
+        lambda m: robot.constrained_forward_dynamics(s.q, s.qd, s.qdd, FEET, mask=m),
+        lambda m: robot.impulse_dynamics(s.q, s.qd, FEET, mask=m),
+        lambda m: robot.constrained_inverse_dynamics(s.q, s.qd, s.qdd, FEET, LEGS, mask=m),
+    ]
+    for call in calls:
+        with pytest.raises(
+            hinge.ArgumentError, match=r"mask is \[1.0, 0.5, 1.0, 1.0\]; expected 1"
+        ):
+            call(half)
+        batch = call(np.array([half, np.ones(4)]))
+        assert all(np.isnan(x[0]).all() and np.isfinite(x[1]).all() for x in batch)
 
 
 def test_what_is_given_per_constraint_has_its_length():

@@ -17,13 +17,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algebra.small import half_upper, inverse_spd, mirror_lower, solve_spd, upper_root
+from ..algebra.small import (
+    half_upper,
+    inverse_spd,
+    is_zero,
+    mirror_lower,
+    solve_spd,
+    sqrt,
+    upper_root,
+)
 from ..errors import ModelError
 from ..model.mechanism import Mechanism
 from .constrained.derivatives import Limbs, limbs_of
 from .constrained.description import row_slices
 from .constrained.response import Felt, Response, response
-from .constrained.rows import Held, solved_jacobian
+from .constrained.rows import Held, reach, solved_jacobian
 from .declare import with_followers
 from .diagonalized.diagonal_dynamics import (
     ArticulatedRates,
@@ -160,10 +168,14 @@ def _(
     K = solved_jacobian(mech, q, places) * s
     free = solve_spd(M, s * (np.asarray(tau) - _joint_forces(mech, q, f)))
     moved = solve_spd(M, K.T)
-    sizes = abs(K).sum(axis=0)
-    bound = np.array([sum(sizes * sizes / np.diagonal(M))] * len(K))
-    slices = row_slices([h.constraint for h in places])
-    return _Held(Felt(mirror_lower(K @ moved), K @ free, bound, slices), free, moved)
+    slices, H = row_slices([h.constraint for h in places]), mech.H(q)
+    units = mech.rates(np.array([0.0 if is_zero(x) else 1 / sqrt(x) for x in np.diagonal(M)]))
+    bound = [np.zeros(0)]
+    for h in places:
+        felt = [(x(H[k]) * units[k]) ** 2 for k, x in reach(mech, mech.phi(q), h).items()]
+        bound.append(sum((x.sum(axis=1) for x in felt), np.zeros(len(h.axes))))
+    sums = Felt(mirror_lower(K @ moved), K @ free, np.concatenate(bound), slices)
+    return _Held(sums, free, moved)
 
 
 @with_followers(limbs_of)

@@ -54,8 +54,8 @@ class Traced:
     ) -> None:
         self.mech, self.force, self.constraints = mech, force, constraints
         self.around, self.pace = around, pace
-        as_it_is = constraints or numbers
-        self.form = Reframed.same(with_parameters(mech, **numbers)) if as_it_is else canonical(mech)
+        # numbers that come with the samples are those of the frames given
+        self.form = Reframed.same(with_parameters(mech, **numbers)) if numbers else canonical(mech)
         self.given = None if f_ext is None else self.form.forces(f_ext)
 
     def total(self, t: Any, q: Any, qd: Any) -> Any:

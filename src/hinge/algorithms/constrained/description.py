@@ -20,6 +20,7 @@ __all__ = [
     "as_constraints",
     "contacts_of",
     "count_rows",
+    "refuse_unused_anchors",
     "row_slices",
 ]
 
@@ -127,7 +128,8 @@ Constraint = LoopConstraint | Contact
 
 def as_constraints(where: str, constraints: Any) -> tuple[Constraint, ...]:
     """One constraint or several as a tuple, if they are constraints."""
-    several = (*constraints,) if isinstance(constraints, Iterable) else (constraints,)
+    is_one = isinstance(constraints, str) or not isinstance(constraints, Iterable)
+    several: tuple[Any, ...] = (constraints,) if is_one else (*constraints,)
     for c in (c for c in several if not isinstance(c, Constraint)):
         raise ArgumentError(
             f"{where}: {c!r} among the constraints is not a hinge.LoopConstraint or a hinge.Contact"
@@ -149,6 +151,15 @@ def row_slices(constraints: Sequence[Constraint]) -> list[slice]:
     """Where the rows of each constraint are."""
     ends = np.cumsum([0, *(len(c.axes) for c in constraints)]).tolist()
     return [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+
+
+def refuse_unused_anchors(where: str, constraints: Sequence[Constraint], anchors: Any) -> None:
+    """Anchors that draw no contact anywhere are a mistake."""
+    if anchors is not None and not any(c.stiffness for c in contacts_of(constraints)):
+        raise ArgumentError(
+            f"{where}: anchors are given, but no contact has a stiffness with which it could be "
+            f"drawn to its own; give some contact one, or leave anchors out"
+        )
 
 
 def _check_from_zero(where: str, **numbers: Any) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from ...model.mechanism import Mechanism
 from ..declare import algorithm
 from ..inverse_dynamics import inverse_dynamics, motion
-from .description import Constraint
+from .description import Constraint, refuse_unused_anchors
 from .multipliers import multipliers, refuse_conflict
 from .response import Felt, response
 from .rows import Held, held, in_given_axes, pushed, wanted
@@ -91,6 +91,7 @@ def solved_motion(
     anchors: np.ndarray | None,
 ) -> Solved:
     """The motion, and what was solved for it."""
+    refuse_unused_anchors("constrained_forward_dynamics", constraints, anchors)
     phi = mech.phi(q)
     moving = motion(mech, mech.H(q), phi, q, qd, np.zeros(mech.nv), f_ext)
     places = held(mech, phi, constraints, anchors)
@@ -120,6 +121,7 @@ def constrained_hybrid_dynamics(
     As `constrained_forward_dynamics`, of a mechanism whose active DoF move as told: the passive
     ones and the forces of the constraints have to do the rest.  O(N) and O(rows³).
     """
+    refuse_unused_anchors("constrained_hybrid_dynamics", constraints, anchors)
     m, phi = mech.driven(active), mech.phi(q)
     moving = motion(mech, mech.H(q), phi, q, qd, m * np.asarray(qdd_active), f_ext)
     places = held(mech, phi, constraints, anchors)

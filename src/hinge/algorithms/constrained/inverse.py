@@ -27,7 +27,7 @@ from ..declare import algorithm
 from ..inverse_dynamics import inverse_dynamics
 from ..singular import joint_of
 from .description import Constraint, row_slices
-from .multipliers import multipliers, per_row
+from .multipliers import marks, multipliers, per_row
 from .response import Felt
 from .rows import constraint_jacobian
 
@@ -66,15 +66,17 @@ def constrained_inverse_dynamics(
     m = mech.driven(active)
     passive = [i for i in range(mech.nv) if not m[i]]
     r, K = inverse_dynamics(mech, q, qd, qdd, f_ext), constraint_jacobian(mech, q, constraints)
+    odd = np.zeros(0)
     if mask is not None:
-        K = per_row(row_slices(constraints), np.asarray(mask))[:, None] * K
+        acting, odd = marks(mask)
+        K = per_row(row_slices(constraints), acting)[:, None] * K
     W = m if tau_weights is None else m * np.asarray(tau_weights)
     w = np.full(len(K), _FORCE_WEIGHT) if force_weights is None else np.asarray(force_weights)
     Q, c, B = Factor(mirror_lower((K * W) @ K.T + np.diag(w))), (K * W) @ r, K[:, passive].T
     X, free = Q.solve(B.T), Q.solve(c)
     b, sizes = r[passive] - B @ free, (B * B) @ (1 / w)
     felt = Felt(mirror_lower(B @ X), 0 * b, sizes, [slice(0, len(passive))])
-    solved = multipliers(felt, b, r[passive] ** 2)
+    solved = multipliers(felt, b, r[passive] ** 2)._replace(odd=odd)
     _refuse_unreachable(mech, passive, solved.missed)
     forces = free + X @ solved.forces  # (3)
     return ConstrainedForces(solved.met * (m * (r - K.T @ forces)), solved.met * forces)

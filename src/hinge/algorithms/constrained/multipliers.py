@@ -24,12 +24,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...algebra.small import Factor, is_zero, mirror_lower, one_below_zero, sign
-from ...errors import SingularError
+from ...errors import ArgumentError, SingularError
 from ...model.mechanism import Mechanism
 from .description import AXES, Constraint
 from .response import Felt
 
-__all__ = ["Multipliers", "generalized_inverse", "multipliers", "per_row", "refuse_conflict"]
+__all__ = [
+    "Multipliers",
+    "generalized_inverse",
+    "marks",
+    "multipliers",
+    "per_row",
+    "refuse_conflict",
+]
 
 # μ beside the unit diagonal, and how many steps: of a direction with eigenvalue σ (μ/(μ + σ))^n is
 # left, less than rounding leaves of it for all but σ < 1e-7
@@ -43,15 +50,19 @@ _DEPENDENT = 1e-11
 
 
 class Multipliers(NamedTuple):
-    """λ (rows,), and by how much the square of what it misses is more than may be (rows,)."""
+    """λ (rows,), and by how much the square of what it misses is more than may be (rows,).
+
+    odd: 0 for marks of a mask that are 0 or 1.
+    """
 
     forces: np.ndarray
     missed: np.ndarray
+    odd: np.ndarray
 
     @property
     def met(self) -> Any:
         """1 where the constraints can be met, else NaN."""
-        return one_below_zero(sum(1 - sign(-x) for x in self.missed))
+        return one_below_zero(sum(1 - sign(-x) for x in (*self.missed, *self.odd)))
 
 
 def multipliers(
@@ -61,8 +72,9 @@ def multipliers(
 
     size: the squares of the terms of b; mask: 0 for constraints that do not act, 1 for the others.
     """
-    A, bounds = felt.A, felt.bound
+    A, bounds, odd = felt.A, felt.bound, np.zeros(0)
     if mask is not None:
+        mask, odd = marks(mask)
         A, b = _uncoupled(A, felt.slices, mask), per_row(felt.slices, mask) * b
     diagonal = np.diagonal(A)
     moved = np.array([_more(x, _ROUNDING**2 * y) for x, y in zip(diagonal, bounds, strict=True)])
@@ -74,7 +86,16 @@ def multipliers(
     forces = moved * (sum(steps[:-1]) - _STEPS * steps[-1])  # (2)
     left = shift * steps[-1] + (1 - moved) * b
     terms = size + b * b + _terms(A, forces, b - left)
-    return Multipliers(forces, left * left - _CONFLICT**2 * terms)
+    return Multipliers(forces, left * left - _CONFLICT**2 * terms, odd)
+
+
+def marks(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Marks of constraints, and for each 0 if it is 0 or 1, else more; of numbers it has to be."""
+    m = np.asarray(mask)
+    if m.dtype.kind in "fiub" and not ((m == 0) | (m == 1)).all():
+        raise ArgumentError(f"mask is {m.tolist()}; expected 1 for constraints that act, else 0")
+    m = m if m.dtype == object else m * 1.0
+    return m, (m - m * m) ** 2
 
 
 def generalized_inverse(felt: Felt, mask: np.ndarray | None = None) -> np.ndarray:

@@ -32,8 +32,8 @@ from ...model.mechanism import Mechanism
 from ...model.protocol import PerBody
 from ..declare import for_any_mechanism
 from ..riccati import released
-from .description import row_slices
-from .rows import Held
+from .description import count_rows, row_slices
+from .rows import Held, reach
 
 __all__ = ["Felt", "Response", "response"]
 
@@ -64,13 +64,6 @@ class Response(Protocol):
         ...
 
 
-class _Column(NamedTuple):
-    """Unit forces of a constraint on a body, (6, rows), and how far away at most they act."""
-
-    Z: np.ndarray
-    lever: Any
-
-
 @for_any_mechanism
 def response(
     mech: Mechanism,
@@ -90,7 +83,7 @@ def response(
     P, z = mech.filled(lambda k: mech.M[k].matrix), mech.filled(lambda k: f[k])
     G, D, eps = mech.slots(3)
     E: list[dict[int, np.ndarray]] = [{} for _ in mech.bodies]
-    columns, sums = _columns(mech, places), _Sums(places)
+    columns, sums = _columns(mech, places), _Sums(mech, phi, places)
     for p, k in mech.inward():
         free = 1 - m[k]
         H[k] = free[:, None] * H[k]
@@ -98,15 +91,15 @@ def response(
             P[k], H[k], free * mech.armature[k] + m[k], free * mech.least[k]
         )
         D[k], eps[k] = Factor(D_k), free * tau_[k] - H[k] @ z[k]
-        E[k] = {i: H[k] @ column.Z for i, column in columns[k].items()}
+        E[k] = {i: H[k] @ Z for i, Z in columns[k].items()}
         sums.add(D[k], eps[k], E[k])
-        sums.add_bounds(D[k], H[k], columns[k])
+        sums.add_bounds(k, D[k].d_inv, H[k])
         if p:
             P[p] = P[p] + congruence(P_plus, phi[k])
             z[p] = z[p] + phi[k] @ (z[k] + G[k] @ eps[k])  # (2)
-            for i, (Z, lever) in columns[k].items():
+            for i, Z in columns[k].items():
                 moved = phi[k] @ (Z - G[k] @ E[k][i])  # (1)
-                _put(columns[p], i, _Column(moved, lever + abs(phi[k].p).sum()))
+                columns[p][i] = columns[p].get(i, 0.0) + moved
     return _Swept(mech, H, phi, sums.felt, D, G, eps, E)
 
 
@@ -134,28 +127,22 @@ class _Swept(NamedTuple):
         return self.mech.join(qdd)
 
 
-def _columns(mech: Mechanism, places: Sequence[Held]) -> list[dict[int, _Column]]:
+def _columns(mech: Mechanism, places: Sequence[Held]) -> list[dict[int, np.ndarray]]:
     """B(k): the unit forces of each constraint on the bodies that carry its frames."""
-    columns: list[dict[int, _Column]] = [{} for _ in mech.bodies]
+    columns: list[dict[int, np.ndarray]] = [{} for _ in mech.bodies]
     for i, h in enumerate(places):
-        for (body, Z), X in zip(h.unit_forces(), (h.X, h.Y), strict=False):
-            _put(columns[body], i, _Column(Z, abs(X.translation).sum()))
+        for body, Z in h.unit_forces():
+            columns[body][i] = Z
     return columns
-
-
-def _put(columns: dict[int, _Column], i: int, new: _Column) -> None:
-    """Where both frames of a constraint push the same body, both do."""
-    old = columns.get(i)
-    columns[i] = new if old is None else _Column(old.Z + new.Z, old.lever + new.lever)
 
 
 class _Sums:
     """A, K q̈_free and bounds, as the sweep adds to them."""
 
-    def __init__(self, places: Sequence[Held]) -> None:
+    def __init__(self, mech: Mechanism, phi: PerBody, places: Sequence[Held]) -> None:
         self.slices = row_slices([h.constraint for h in places])
-        self.axes = [h.axes for h in places]
-        rows = sum(map(len, self.axes))
+        self.reaches = [reach(mech, phi, h) for h in places]
+        rows = count_rows([h.constraint for h in places])
         self._A, self.free, self.bound = (
             np.zeros(shape, dtype=object) for shape in ((rows, rows), rows, rows)
         )
@@ -172,14 +159,11 @@ class _Sums:
                 columns = self.slices[j]
                 self._A[rows, columns] = self._A[rows, columns] + y.T @ half[j]
 
-    def add_bounds(self, D: Factor, H: np.ndarray, columns: dict[int, _Column]) -> None:
+    def add_bounds(self, k: int, D_inv: np.ndarray, H: np.ndarray) -> None:
         """The same with the sizes of what a joint feels, as if it all were of one sign."""
-        turn, slide = abs(H[:, :3]).sum(axis=1), abs(H[:, 3:]).sum(axis=1)
-        for i, (_, lever) in columns.items():
-            felt = turn, turn * lever + slide
-            sizes = [sum(part * part * D.d_inv) for part in felt]
-            rows = self.slices[i]
-            self.bound[rows] = self.bound[rows] + np.array([sizes[a // 3] for a in self.axes[i]])
+        for rows, felt in zip(self.slices, self.reaches, strict=True):
+            if k in felt:
+                self.bound[rows] = self.bound[rows] + felt[k](H) ** 2 @ D_inv
 
     @property
     def felt(self) -> Felt:

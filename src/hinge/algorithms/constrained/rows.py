@@ -19,8 +19,8 @@ there a unit force on l is a constant column, and only vectors have to be turned
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
 from operator import matmul
 from typing import Any, NamedTuple
 
@@ -47,6 +47,7 @@ __all__ = [
     "in_given_axes",
     "in_solved_axes",
     "pushed",
+    "reach",
     "solved_jacobian",
     "velocities",
     "wanted",
@@ -247,6 +248,26 @@ def solved_jacobian(mech: Mechanism, q: np.ndarray, places: Sequence[Held]) -> n
                 z = phi[k] @ z
         rows.append(mech.join_columns(parts, len(h.axes)))
     return np.concatenate(rows)
+
+
+def reach(mech: Mechanism, phi: PerBody, h: Held) -> dict[int, Callable[[np.ndarray], np.ndarray]]:
+    """The size of what unit forces can do to the joint of each body on their way, from its H.
+
+    (rows, dof): turning by as much as they are, sliding by as far away as they act besides.
+    """
+    levers: dict[int, Any] = {}
+    for body, X in ((h.left, h.X), (h.right, h.Y)):
+        lever = abs(X.translation).sum()
+        for _, k in mech.ancestors(body):
+            levers[k] = levers.get(k, 0.0) + lever
+            lever = lever + abs(phi[k].p).sum()
+
+    def felt(lever: Any, H: np.ndarray) -> np.ndarray:
+        turn, slide = abs(H[:, :3]).sum(axis=1), abs(H[:, 3:]).sum(axis=1)
+        kinds = turn, turn * lever + slide
+        return np.array([kinds[i // 3] for i in h.axes])
+
+    return {k: partial(felt, lever) for k, lever in levers.items()}
 
 
 def pushed(
