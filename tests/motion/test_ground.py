@@ -1,5 +1,8 @@
 """The ground, compliant and rigid: exact results of mechanics, derivatives, every way to step."""
 
+import warnings
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -223,6 +226,52 @@ def test_a_ball_rolls_into_a_valley_and_rests_there():
         down = np.linalg.norm(run.q[:, :2], axis=1)
         assert down.min() < 0.1 and run.q[:, 2].min() > RADIUS - 0.02
         assert np.linalg.norm(run.contact_positions - run.q[:, None, :3], axis=-1).max() < 0.1001
+
+
+def test_mujocos_ant_stands_as_ours_does():
+    """With cones that do not creep: the same angles, as high but for the margin of its shapes."""
+    mujoco, gymnasium = pytest.importorskip("mujoco"), pytest.importorskip("gymnasium")
+    path = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "ant.xml"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hinge.ModelWarning)
+        robot = hinge.load(path)
+    shins = [b for b in robot.mechanism.bodies if b.joint_name.startswith("ankle")]
+    places = [s.placement @ np.array([0, 0, 0.5 * s.size[1]]) for b in shins for s in b.collisions]
+    ends = [s.placement @ np.array([0, 0, -0.5 * s.size[1]]) for b in shins for s in b.collisions]
+    far = [max(pair, key=np.linalg.norm) for pair in zip(places, ends, strict=True)]
+    feet = [(b.name, at, 0.08) for b, at in zip(shins, far, strict=True)]
+    ground, q = Ground(feet, 1.0, "rigid"), robot.neutral()
+    for i, angle in enumerate((1.0, -1.0, -1.0, 1.0)):
+        q[robot.q_slice(f"ankle_{i + 1}")] = angle
+    q[2] -= ground.positions(robot, q)[:, 2].min()
+    run = simulate(robot, q, duration=1.0, dt=0.01, ground=ground)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.opt.integrator, model.opt.cone, model.opt.impratio = 0, 1, 100
+    data = mujoco.MjData(model)
+    data.qpos[:] = q
+    for _ in range(100):
+        mujoco.mj_step(model, data)
+    assert_allclose(run.q[-1, 3:], data.qpos[3:], atol=2e-3)
+    assert_allclose(run.q[-1, 2], data.qpos[2] - 0.02, atol=1e-2)
+    assert_allclose(run.forces[-1, :, 2].sum(), robot.total_mass * G, rtol=2e-3)
+
+
+@pytest.mark.long
+def test_a_minute_of_standing_and_what_has_fallen():
+    """Nothing drifts, and what lies still stays so."""
+    robot, q, hold = standing()
+    run = simulate(
+        robot, q, tau=hold, duration=60.0, dt=2e-3, every=500, ground=Ground(FEET, 0.8, "rigid")
+    )
+    assert_allclose(run.q[30:], np.tile(run.q[30], (31, 1)), atol=1e-4)
+    assert np.abs(run.contact_positions[..., 2]).max() < 1e-5
+    corners = [("trunk", (x, y, -0.06)) for x in (0.25, -0.25) for y in (0.125, -0.125)]
+    ground = Ground([*FEET, *corners], 0.7, "rigid")
+    run = simulate(robot, q, duration=30.0, dt=2e-3, every=100, ground=ground)
+    weight = robot.total_mass * G
+    assert_allclose(run.forces[-1].sum(axis=0), [0, 0, weight], atol=1e-2 * weight)
+    assert run.contact_positions[..., 2].min() > -1e-3 and run.q[-1, 2] < 0.07
+    assert np.abs(run.q[-1] - run.q[-20]).max() < 1e-2
 
 
 # ways to step
