@@ -325,6 +325,16 @@ def test_a_step_of_ones_own():
     assert_allclose(plain.q, same.q[1], atol=1e-14)
 
 
+@pytest.mark.parametrize("qd", [[0, 1.0, 0, 1, 0, 0], [0, 20.0, 0, 0.1, 0, 0]])
+def test_rigid_steps_differentiate_where_contacts_stay_as_they_are(qd):
+    """Of a ball that rolls, and of one that slips."""
+    robot, ground, q = ball(), on_ball("rigid"), np.array([0, 0, RADIUS, 1, 0, 0, 0])
+    step = lambda qd: ground.step(robot, q, qd, np.zeros(6), 1e-2).qd  # noqa: E731
+    J, qd = hinge.jacobian(step)(np.array(qd)), np.array(qd)
+    for i, d in enumerate(1e-6 * np.eye(6)):
+        assert_allclose(J[:, i], (step(qd + d) - step(qd - d)) / 2e-6, atol=1e-7)
+
+
 def test_events_on_rigid_ground():
     robot = ball()
     low = lambda t, q, qd: q[2] - RADIUS - 0.1  # noqa: E731
@@ -360,6 +370,7 @@ def test_the_viewer_gets_the_forces(monkeypatch):
             pass
 
         def play(self, t, q, curves, f_ext, forces):
+            assert curves["ground"].names == ["body"]
             played.extend(forces)
 
     monkeypatch.setattr("hinge.viewer.scene.Scene", Stage)
