@@ -274,6 +274,20 @@ def test_a_minute_of_standing_and_what_has_fallen():
     assert np.abs(run.q[-1] - run.q[-20]).max() < 1e-2
 
 
+def test_whatever_the_state_no_energy_comes_from_the_ground():
+    """Feet deep in it, legs in all directions: some states have no solution (Painlevé)."""
+    robot, rng = zoo.quadruped(), np.random.default_rng(0)
+    q = np.array([robot.random_configuration(rng) for _ in range(256)])
+    q[:, 2] = rng.uniform(-0.2, 0.5, 256)
+    qd = 3 * rng.normal(size=(256, robot.nv))
+    ways = {"duration": 0.5, "dt": 5e-3, "ground": Ground(FEET, 0.8, "rigid"), "limits": False}
+    run = simulate(robot, q, qd, **ways)
+    assert np.isfinite(run.q).all()
+    free = simulate(robot, q, qd, **{**ways, "ground": None, "method": "semi_implicit_euler"})
+    gained, drifted = ((x.energy - x.energy[0]).max(axis=0) for x in (run, free))
+    assert gained.max() < 0.1 * drifted.max()
+
+
 # ways to step
 
 
