@@ -1,5 +1,8 @@
 """The ground, compliant and rigid: exact results of mechanics, derivatives, every way to step."""
 
+import warnings
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -225,6 +228,66 @@ def test_a_ball_rolls_into_a_valley_and_rests_there():
         assert np.linalg.norm(run.contact_positions - run.q[:, None, :3], axis=-1).max() < 0.1001
 
 
+def test_mujocos_ant_stands_as_ours_does():
+    """With cones that do not creep: the same angles, as high but for the margin of its shapes."""
+    mujoco, gymnasium = pytest.importorskip("mujoco"), pytest.importorskip("gymnasium")
+    path = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "ant.xml"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hinge.ModelWarning)
+        robot = hinge.load(path)
+    shins = [b for b in robot.mechanism.bodies if b.joint_name.startswith("ankle")]
+    places = [s.placement @ np.array([0, 0, 0.5 * s.size[1]]) for b in shins for s in b.collisions]
+    ends = [s.placement @ np.array([0, 0, -0.5 * s.size[1]]) for b in shins for s in b.collisions]
+    far = [max(pair, key=np.linalg.norm) for pair in zip(places, ends, strict=True)]
+    feet = [(b.name, at, 0.08) for b, at in zip(shins, far, strict=True)]
+    ground, q = Ground(feet, 1.0, "rigid"), robot.neutral()
+    for i, angle in enumerate((1.0, -1.0, -1.0, 1.0)):
+        q[robot.q_slice(f"ankle_{i + 1}")] = angle
+    q[2] -= ground.positions(robot, q)[:, 2].min()
+    run = simulate(robot, q, duration=1.0, dt=0.01, ground=ground)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.opt.integrator, model.opt.cone, model.opt.impratio = 0, 1, 100
+    data = mujoco.MjData(model)
+    data.qpos[:] = q
+    for _ in range(100):
+        mujoco.mj_step(model, data)
+    assert_allclose(run.q[-1, 3:], data.qpos[3:], atol=2e-3)
+    assert_allclose(run.q[-1, 2], data.qpos[2] - 0.02, atol=1e-2)
+    assert_allclose(run.forces[-1, :, 2].sum(), robot.total_mass * G, rtol=2e-3)
+
+
+@pytest.mark.long
+def test_a_minute_of_standing_and_what_has_fallen():
+    """Nothing drifts, and what lies still stays so."""
+    robot, q, hold = standing()
+    run = simulate(
+        robot, q, tau=hold, duration=60.0, dt=2e-3, every=500, ground=Ground(FEET, 0.8, "rigid")
+    )
+    assert_allclose(run.q[30:], np.tile(run.q[30], (31, 1)), atol=1e-4)
+    assert np.abs(run.contact_positions[..., 2]).max() < 1e-5
+    corners = [("trunk", (x, y, -0.06)) for x in (0.25, -0.25) for y in (0.125, -0.125)]
+    ground = Ground([*FEET, *corners], 0.7, "rigid")
+    run = simulate(robot, q, duration=30.0, dt=2e-3, every=100, ground=ground)
+    weight = robot.total_mass * G
+    assert_allclose(run.forces[-1].sum(axis=0), [0, 0, weight], atol=1e-2 * weight)
+    assert run.contact_positions[..., 2].min() > -1e-3 and run.q[-1, 2] < 0.07
+    assert np.abs(run.q[-1] - run.q[-20]).max() < 1e-2
+
+
+def test_whatever_the_state_no_energy_comes_from_the_ground():
+    """Feet deep in it, legs in all directions: some states have no solution (Painlevé)."""
+    robot, rng = zoo.quadruped(), np.random.default_rng(0)
+    q = np.array([robot.random_configuration(rng) for _ in range(256)])
+    q[:, 2] = rng.uniform(-0.2, 0.5, 256)
+    qd = 3 * rng.normal(size=(256, robot.nv))
+    ways = {"duration": 0.5, "dt": 5e-3, "ground": Ground(FEET, 0.8, "rigid"), "limits": False}
+    run = simulate(robot, q, qd, **ways)
+    assert np.isfinite(run.q).all()
+    free = simulate(robot, q, qd, **{**ways, "ground": None, "method": "semi_implicit_euler"})
+    gained, drifted = ((x.energy - x.energy[0]).max(axis=0) for x in (run, free))
+    assert gained.max() < 0.1 * drifted.max()
+
+
 # ways to step
 
 
@@ -276,6 +339,16 @@ def test_a_step_of_ones_own():
     assert_allclose(plain.q, same.q[1], atol=1e-14)
 
 
+@pytest.mark.parametrize("qd", [[0, 1.0, 0, 1, 0, 0], [0, 20.0, 0, 0.1, 0, 0]])
+def test_rigid_steps_differentiate_where_contacts_stay_as_they_are(qd):
+    """Of a ball that rolls, and of one that slips."""
+    robot, ground, q = ball(), on_ball("rigid"), np.array([0, 0, RADIUS, 1, 0, 0, 0])
+    step = lambda qd: ground.step(robot, q, qd, np.zeros(6), 1e-2).qd  # noqa: E731
+    J, qd = hinge.jacobian(step)(np.array(qd)), np.array(qd)
+    for i, d in enumerate(1e-6 * np.eye(6)):
+        assert_allclose(J[:, i], (step(qd + d) - step(qd - d)) / 2e-6, atol=1e-7)
+
+
 def test_events_on_rigid_ground():
     robot = ball()
     low = lambda t, q, qd: q[2] - RADIUS - 0.1  # noqa: E731
@@ -311,6 +384,7 @@ def test_the_viewer_gets_the_forces(monkeypatch):
             pass
 
         def play(self, t, q, curves, f_ext, forces):
+            assert curves["ground"].names == ["body"]
             played.extend(forces)
 
     monkeypatch.setattr("hinge.viewer.scene.Scene", Stage)

@@ -16,6 +16,12 @@ where it hits it.  (2) and (3) are solved point after point, a fixed number of t
     λ = λ_n (1; μ d),   d along λ_t − r v_t,   λ_n = (A(i,i) λ − v)_n / (A_nn + μ A_nt d) ≥ 0    (5)
 
 whose fixed points are (3) as it stands.  The forces of the step before are where it starts.
+Where friction would press a point into the ground (Painlevé's paradox) there may be no solution,
+and sweeps go astray; λ is then scaled down until it adds no energy,
+
+    λᵀb + ½ λᵀAλ ≤ 0                                                                            (6)
+
+which a solution is far from: there λᵀb ≤ −λᵀAλ.
 
 A point that is below the ground all the same, by the curvature of its path, is lifted by u, which
 moves q and no velocity: a fifth of its depth in a step, by normal impulses of the same A.
@@ -37,7 +43,7 @@ from ..algebra.small import Factor, inverse_spd, solve_spd, sqrt
 from ..algebra.spatial import congruence
 from ..algorithms.configuration import glide_rate, glided, gliding
 from ..algorithms.riccati import released
-from ..graph.functions import less, maximum, where
+from ..graph.functions import less, maximum, minimum, where
 from ..model.mechanism import Mechanism
 from .terrain import Terrain
 from .touching import Spot, Touch, axes_of, body_velocities, touches
@@ -135,7 +141,13 @@ def solved(
                 change = diagonal[i] @ (new - lam[i])
                 residual = maximum(residual, change @ change)
             lam[i] = new
-    return np.array(lam), sqrt(residual)
+    return _passive(A, b, np.concatenate(lam)).reshape(n, 3), sqrt(residual)
+
+
+def _passive(A: np.ndarray, b: np.ndarray, lam: np.ndarray) -> np.ndarray:
+    """λ, as much of it as adds no energy: λᵀb + ½ λᵀAλ ≤ 0 (6)."""
+    spent, stored = -2 * (lam @ b.ravel()), lam @ (A @ lam)
+    return minimum(1.0, maximum(spent, 0.0) / (stored + _NONE * _NONE)) * lam
 
 
 def _local(a: np.ndarray) -> tuple[np.ndarray, Any, Any]:

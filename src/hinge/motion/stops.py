@@ -8,10 +8,10 @@ a spring with a damper, at least nothing and at most four times the spring: cont
 integrators of any kind go through it, and of degree one in (x, u), so that a DoF comes back with
 the same part of its speed however fast it was.  That part, the restitution e, is that of
 
-    b = ½ (1/e − 1) (1 + e/8),   at most 6                                                      (2)
+    b = ½ (1/e − 1) (1 + e/8),   at most 5                                                      (2)
 
-to about 0.01, the least 0.08.  I is what the DoF has of inertia where all others give way, the
-least over a few configurations, and ω = 0.1/h for steps of length h: there (1) is stable, whoever
+to about 0.01, the least 0.09.  I is what the DoF has of inertia where all others give way, the
+least over a few configurations, and ω = 0.15/h for steps of length h: there (1) is stable, whoever
 integrates it.  A DoF that comes at speed u gets ½ u/ω beyond its limit where its inertia is I.
 """
 
@@ -29,9 +29,9 @@ from ..model.mechanism import Mechanism
 
 __all__ = ["Stops", "pace_of", "stops_of"]
 
-_PACE = 0.1  # ω h of (1)
+_PACE = 0.15  # ω h of (1)
 _ADAPTIVE_STEP = 1e-3  # s: of whichever steps, a method that chooses them has stops for these
-_STEEPEST, _MOST_DAMPED = 4.0, 6.0
+_STEEPEST, _MOST_DAMPED = 4.0, 5.0
 _LOOKS = 3  # configurations besides the neutral one
 
 
