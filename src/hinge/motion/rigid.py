@@ -9,9 +9,9 @@ tangents in its axes (n; t):
     q̇ ← q̇ + h q̈ + M⁻¹Jᵀλ,   q ← q ⊞ h (q̇ + u)                                                    (4)
 
 where ⊞ and q̈ are such that free bodies go straight (`Joint.glided`), with v* = −gap/h, so that a
-point may come down to the ground and no further, or −e v_n of before
-where it hits it.  (2) and (3) are solved point after point, a fixed number of times: sticking,
-λ ← λ − A(i,i)⁻¹ v, if that is in the cone; else on the cone and against the slip,
+point may come down to the ground and no further, or −e v_n of before where it hits it.  (2) and (3)
+are solved point after point, a fixed number of times: sticking, λ ← λ − A(i,i)⁻¹ v, if that is in
+the cone; else on the cone and against the slip,
 
     λ = λ_n (1; μ d),   d along λ_t − r v_t,   λ_n = (A(i,i) λ − v)_n / (A_nn + μ A_nt d) ≥ 0    (5)
 
@@ -52,10 +52,9 @@ __all__ = ["Response", "RigidGround", "Stepped", "response", "solved"]
 
 _LIFTED = 0.2  # of its depth a point, in a step
 _LIFTING = 4  # sweeps for that
-_SOFT, _NONE = (
-    1e-7,
-    1e-12,
-)  # beside the diagonal of A, for points that cannot move in all directions
+# beside the diagonal of A, for points that cannot move in all directions
+_SOFT, _NONE = 1e-7, 1e-12
+_LEAST = 0.05  # of A_nn, what holds a point that friction presses down
 _RESTING = 2.0  # steps of free fall, below whose speed nothing bounces
 
 
@@ -174,21 +173,16 @@ def _on_cone(
     return where(sticks, sticking, slipping)
 
 
-_LEAST = 0.05  # of A_nn
-
-
 def _lift(A: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     """Normal impulses (points, 3) that give the points at least these velocities."""
     n = len(wanted)
-    own = [_local(A[i : i + 3, i : i + 3])[2] for i in range(0, 3 * n, 3)]
+    blocks = (A[i : i + 3, i : i + 3] for i in range(0, 3 * n, 3))
+    own = [a[0, 0] + _SOFT * np.trace(a) + _NONE for a in blocks]
     p: list[Any] = [0.0 * x for x in wanted]
     for _ in range(_LIFTING):
         for i in range(n):
             v = sum(A[3 * i, 3 * j] * p[j] for j in range(n))
-            own = (
-                A[3 * i, 3 * i] + _SOFT * np.trace(A[3 * i : 3 * i + 3, 3 * i : 3 * i + 3]) + _NONE
-            )
-            p[i] = maximum(p[i] + (wanted[i] - v) / own, 0.0)
+            p[i] = maximum(p[i] + (wanted[i] - v) / own[i], 0.0)
     return np.array([[x, 0.0, 0.0] for x in p])
 
 
