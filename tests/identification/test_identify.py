@@ -189,6 +189,7 @@ BAD = {
     "the same in all samples": lambda s: {"q": 0 * s.q, "qd": 0 * s.q},
     "no term 'dampling'": lambda s: {"joint_terms": "dampling"},
     "spread is 0": lambda s: {"spread": 0},
+    "max_misfit is 'half'": lambda s: {"max_misfit": "half"},
     "weights are below 0": lambda s: {"weights": -np.ones(1000)},
     "weights has 10": lambda s: {"weights": np.ones(10)},
     "q has masked entries": lambda s: {"q": np.ma.masked_greater(s.q, 1.0)},

@@ -252,6 +252,7 @@ def identify(
     check_units: whether angles that look like degrees, or rates that are not those of q, do so.
     """
     task = Task(robot, joint_terms, known, spread)
+    check_number(task.where, "max_misfit", max_misfit, 0.0)
     if tau is None:
         raise ArgumentError(f"{task.where}: tau is missing; give the torques that were measured")
     motion = as_motion(robot, q, qd, tau, qdd, t, weights, cutoff, check_units)
