@@ -173,6 +173,9 @@ def _run(plan: Plan, results: Results) -> Iterator[str]:
             for row in regressors(make(name), plan.settings):
                 results.rows.append(row)
                 yield f"{row.quantity} of {name}"
+            yield f"first call, {name}, torque_regressor"
+            repeats = 1 if plan.quick else 5
+            results.first_calls.append(first_call(name, "torque_regressor", repeats))
     if "threads" in plan.sections and cores() > 1:
         yield from _scaling(plan, results)
 

@@ -1,4 +1,8 @@
-"""Torque regressors: ours for batches and for one state, against a loop of Pinocchio's."""
+"""Torque regressors: ours for batches and for one state, against a loop of Pinocchio's.
+
+Results are large and mostly zeros: `fill` is how long it takes to write as many of them, which no
+regressor of a batch can be faster than.  Pinocchio writes into the same matrix again and again.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,9 @@ def regressors(case: Case, settings: Settings) -> Iterator[Row]:
         states = random_states(case.mechanism, count)
         ours, got = _hinge(robot, states, count)
         contestants, differences = [ours], {"generic": _off(got, _generic(robot, states))}
+        if count > 1:
+            blank = {"out": np.empty_like(ours.scope["out"])}
+            contestants.append(Contestant("fill", "out.fill(0.0)", blank, blank["out"].copy))
         if installed("pinocchio"):
             peer, theirs = _pin(case, states, count)
             contestants.append(peer)

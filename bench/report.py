@@ -19,7 +19,7 @@ from .rollouts import STEPS
 
 __all__ = ["show", "write"]
 
-_PEERS = ("pin", "mujoco", "casadi", "frax", "plain", "without out", "with masks")
+_PEERS = ("pin", "mujoco", "casadi", "frax", "plain", "fill", "without out", "with masks")
 _NONE = "–"
 
 

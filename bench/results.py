@@ -137,6 +137,10 @@ def _starts(results: Results) -> Iterator[Target]:
         what = f"{label}: first inverse dynamics of a process,"
         yield Target(f"{what} nothing cached", cold, False, "s", call and call.cold)
         yield Target(f"{what} cached", cached, False, "s", call and call.cached)
+    for case, label in (("panda", "Panda"), ("talos", "Talos")):
+        call = results.first_call(case, "torque_regressor")
+        what = f"{label}: first torque regressor of a process, nothing cached"
+        yield Target(what, 2.0, False, "s", call and call.cold)
     yield Target("import hinge", 0.2, False, "s", results.imports.get("hinge"))
     panda = results.first_call("panda", "inverse_dynamics")
     for kind in ("multiplications", "additions"):

@@ -24,6 +24,7 @@ ARGUMENTS = {
     "inverse_dynamics": ("q", "qd", "qdd"),
     "forward_dynamics": ("q", "qd", "tau"),
     "mass_matrix": ("q",),
+    "torque_regressor": ("q", "qd", "qdd"),
 }
 # the same of robots on their feet
 HELD = {

@@ -131,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         time = STEP * np.arange(1, len(goal))[thin]
         axes[2].semilogy(time, off[name][thin] + 1e-4, colour, lw=1, label=name)
     axes[2].set(
-        title="another motion, tracked by computed torque", xlabel="time  [s]", ylabel="degrees off"
+        title="another motion, tracked", xlabel="time  [s]", ylabel="degrees off"
     )
     save(figure, asked.out / "identification.svg")
     shown = np.linspace(0, len(goal) - 2, 4 if asked.quick else 40).astype(int)

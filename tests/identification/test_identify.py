@@ -82,6 +82,22 @@ def test_outliers_count_little():
     assert robust < 0.02 < plain
 
 
+def test_weights_say_what_counts():
+    s = measured(noise=0.0)
+    tau, w = s.tau.copy(), np.ones(len(s.q))
+    tau[:300], w[:300] = 50.0, 0.0
+    given = wrong(), s.q, s.qd, tau, s.qdd
+    found = hinge.identify(*given, joint_terms=TERMS, weights=w, spread=1e3)
+    assert off(found.robot, s) < 1e-5
+    columns = np.column_stack([w] * 3)
+    again = hinge.identify(*given, joint_terms=TERMS, weights=columns, spread=1e3)
+    np.testing.assert_allclose(again.parameters.values, found.parameters.values)
+    columns[:, 2] = 0.0
+    with pytest.warns(hinge.ModelWarning, match="near the file: joint3.armature; joint3.damping"):
+        two = hinge.identify(*given, joint_terms=TERMS, weights=columns, spread=1e3)
+    assert np.isfinite(two.parameters.values).all() and two.misfit < 1e-3
+
+
 def test_motion_from_positions_alone():
     s, rng = measured(n=2000), np.random.default_rng(2)
     q = s.q + 1e-5 * rng.normal(size=s.q.shape)
@@ -173,6 +189,10 @@ BAD = {
     "the same in all samples": lambda s: {"q": 0 * s.q, "qd": 0 * s.q},
     "no term 'dampling'": lambda s: {"joint_terms": "dampling"},
     "spread is 0": lambda s: {"spread": 0},
+    "max_misfit is 'half'": lambda s: {"max_misfit": "half"},
+    "weights are below 0": lambda s: {"weights": -np.ones(1000)},
+    "weights has 10": lambda s: {"weights": np.ones(10)},
+    "q has masked entries": lambda s: {"q": np.ma.masked_greater(s.q, 1.0)},
 }
 
 

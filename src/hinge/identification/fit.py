@@ -80,7 +80,7 @@ class Identification:
     @property
     def misfit(self) -> float:
         """The residual over the torque, root mean square, each joint beside its own."""
-        return _misfit(self.motion.tau, self.residuals)
+        return _misfit(self.motion, self.residuals)
 
     def __str__(self) -> str:
         seen = np.isfinite(self.base_std).sum()
@@ -230,6 +230,7 @@ def identify(
     joint_terms: str | Sequence[str] = (),
     known: str | Sequence[str] = (),
     f_ext: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     cutoff: float | None = None,
     robust: bool = True,
     spread: float = 1.0,
@@ -244,25 +245,27 @@ def identify(
     as in the robot.
     known: names of bodies, joints or parameters that are as in the robot, and stay so.
     f_ext: (n, n_bodies, 6), forces on the bodies that were measured too; only without filtering.
+    weights: (n,) or (n, nv), what each sample counts beside others, 0 for not at all.
     robust: samples far off count less (Huber), and each joint by its own noise.
     spread: how far off the robot's numbers may be, as a factor e^spread: what motion does not show
     stays near them.  max_misfit: with more of the torque unexplained than this, it raises.
     check_units: whether angles that look like degrees, or rates that are not those of q, do so.
     """
     task = Task(robot, joint_terms, known, spread)
+    check_number(task.where, "max_misfit", max_misfit, 0.0)
     if tau is None:
         raise ArgumentError(f"{task.where}: tau is missing; give the torques that were measured")
-    motion = as_motion(robot, q, qd, tau, qdd, t, cutoff, check_units)
+    motion = as_motion(robot, q, qd, tau, qdd, t, weights, cutoff, check_units)
     if f_ext is not None:
         motion = _without_loads(task, motion, f_ext)
     rest = task.unexplained(motion.q, motion.qd, motion.qdd, motion.tau)
     motion = replace(motion, tau=rest)
     _check_motion(task, motion)
     values, noise, residuals, information = _fitted(task, motion, robust)
-    if not (misfit := _misfit(motion.tau, residuals)) <= max_misfit:
+    if not (misfit := _misfit(motion, residuals)) <= max_misfit:
         raise ArgumentError(
             f"{task.where}: {100 * misfit:.0f} % of the torque is left unexplained, most at joint "
-            f"{_worst(robot, motion.tau, residuals)!r}: the robot does not fit; look at signs, "
+            f"{_worst(robot, motion, residuals)!r}: the robot does not fit; look at signs, "
             f"order and units of columns, at joint_terms such as friction, or allow more by "
             f"max_misfit"
         )
@@ -309,31 +312,34 @@ def _fitted(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Information]:
     """π, noise and residuals, and what the data said."""
     noise = np.maximum(np.std(motion.tau, axis=0), 1e-12 * np.abs(motion.tau).max())
-    weights, theta = np.ones(motion.tau.shape), None
+    given, theta = np.sqrt(motion.weights), None
+    weights = given
     values, residuals = task.file, motion.tau
     for _ in progress(range(_ROUNDS), task.where):
         information = gathered(task, motion, weights / noise)
         values, theta = task.solution(information, theta)
         residuals = _residuals(task, motion, values)
-        before, noise = noise, _noise(residuals, robust, len(motion.tau), task)
+        before, noise = noise, _noise(given * residuals, robust, motion.weights > 0, task)
         if robust:
-            size = np.abs(residuals) / noise
-            weights = np.sqrt(np.minimum(1.0, _HUBER / np.maximum(size, 1e-300)))
+            size = given * np.abs(residuals) / noise
+            weights = given * np.sqrt(np.minimum(1.0, _HUBER / np.maximum(size, 1e-300)))
         if np.allclose(before, noise, rtol=1e-3):
             break
     # neighbours that were filtered together are not independent
     return values, noise, residuals, gathered(task, motion, weights * motion.share**0.5 / noise)
 
 
-def _noise(residuals: np.ndarray, robust: bool, samples: int, task: Task) -> np.ndarray:
-    """σ of each joint; of outliers the median takes no notice."""
-    size = np.sqrt((residuals**2).mean(axis=0))
+def _noise(residuals: np.ndarray, robust: bool, counted: np.ndarray, task: Task) -> np.ndarray:
+    """σ of each joint, from residuals that count; of outliers the median takes no notice."""
+    samples = np.maximum(counted.sum(axis=0), 1)
+    size = np.sqrt((residuals**2).sum(axis=0) / samples)
     if robust:
-        middle = _SIGMA * np.median(np.abs(residuals), axis=0)
+        pairs = zip(np.abs(residuals).T, counted.T, strict=True)
+        middle = _SIGMA * np.array([np.median(x[c]) if c.any() else 0.0 for x, c in pairs])
         size = np.where(middle > 0, middle, size)
     spent = task.base.rank / max(residuals.shape[1], 1)
     least = 1e-9 * max(float(np.abs(residuals).max(initial=0.0)), 1e-9)
-    return np.maximum(size * np.sqrt(samples / max(samples - spent, 1.0)), least)
+    return np.maximum(size * np.sqrt(samples / np.maximum(samples - spent, 1.0)), least)
 
 
 def gathered(task: Task, motion: Motion, weights: np.ndarray) -> Information:
@@ -359,19 +365,18 @@ def _regressors(task: Task, motion: Motion) -> Iterator[tuple[slice, np.ndarray]
         yield part, task.robot.torque_regressor(*state, task.terms)
 
 
-def _misfit(tau: np.ndarray, residuals: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(_shares(tau, residuals) ** 2)))
+def _misfit(motion: Motion, residuals: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(_shares(motion, residuals) ** 2)))
 
 
-def _shares(tau: np.ndarray, residuals: np.ndarray) -> np.ndarray:
-    """The residual of each joint beside its torque, or beside the largest of all."""
-    size = np.sqrt((tau**2).mean(axis=0))
-    size = np.maximum(size, 1e-3 * size.max(initial=1e-300))
-    return np.sqrt((residuals**2).mean(axis=0)) / size
+def _shares(motion: Motion, residuals: np.ndarray) -> np.ndarray:
+    """The residual of each joint beside its torque, or beside a thousandth of the largest."""
+    size, rest = (np.sqrt((motion.weights * x**2).sum(axis=0)) for x in (motion.tau, residuals))
+    return rest / np.maximum(size, 1e-3 * size.max(initial=1e-300))
 
 
-def _worst(robot: Robot, tau: np.ndarray, residuals: np.ndarray) -> str:
-    return joint_of(robot, int(np.argmax(_shares(tau, residuals))))
+def _worst(robot: Robot, motion: Motion, residuals: np.ndarray) -> str:
+    return joint_of(robot, int(np.argmax(_shares(motion, residuals))))
 
 
 def _with_values(mech: Mechanism, terms: tuple[str, ...], values: np.ndarray) -> Mechanism:

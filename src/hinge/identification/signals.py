@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..algebra.small import is_masked
 from ..errors import ArgumentError
 from ..robot import Robot
 from ..runtime.check import check_number
@@ -42,12 +43,16 @@ _FEW, _STILL = 8, 1e-3
 
 @dataclass(frozen=True)
 class Motion:
-    """Samples fit to be fitted: q (n, nq); qd, qdd, tau (n, nv); t (n,) or None; cutoff in Hz."""
+    """Samples fit to be fitted: q (n, nq); qd, qdd, tau, weights (n, nv); t (n,) or None.
+
+    cutoff: of the filter that they went through, Hz.
+    """
 
     q: np.ndarray
     qd: np.ndarray
     qdd: np.ndarray
     tau: np.ndarray
+    weights: np.ndarray
     t: np.ndarray | None
     cutoff: float | None
 
@@ -66,6 +71,7 @@ def as_motion(
     tau: ArrayLike,
     qdd: ArrayLike | None,
     t: ArrayLike | None,
+    weights: ArrayLike | None,
     cutoff: float | None,
     check_units: bool,
 ) -> Motion:
@@ -78,6 +84,7 @@ def as_motion(
         "tau": (tau, robot.nv),
     }
     arrays = {n: _array(where, n, x, width) for n, (x, width) in given.items() if x is not None}
+    arrays["weights"] = _weights(where, weights, arrays["tau"].shape)
     samples = {n: len(x) for n, x in arrays.items()}
     if t is not None:
         arrays["t"] = _array(where, "t", np.asarray(t)[..., None], 1)[:, 0]
@@ -91,8 +98,22 @@ def as_motion(
     return _completed(where, robot, arrays, dt, cutoff)
 
 
+def _weights(where: str, weights: ArrayLike | None, shape: tuple[int, ...]) -> np.ndarray:
+    """One for each torque, from one for each, for each sample, or none."""
+    if weights is None:
+        return np.ones(shape)
+    given = np.asarray(weights)
+    each = np.column_stack([given] * shape[1]) if given.ndim == 1 else given
+    w = _array(where, "weights", each, shape[1])
+    if (w < 0).any() or not w.any():
+        raise ArgumentError(f"{where}: weights are below 0, or all 0; give what each sample counts")
+    return w
+
+
 def _array(where: str, name: str, value: Any, width: int) -> np.ndarray:
     """(n, width) finite numbers."""
+    if is_masked(value):
+        raise ArgumentError(f"{where}: {name} has masked entries; leave those samples out")
     try:
         x = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
@@ -188,7 +209,7 @@ def _completed(
     if dt is None or (not missing and cutoff is None):
         if cutoff is not None:
             raise ArgumentError(f"{where}: a cutoff needs the times t of the samples")
-        return Motion(x["q"], x["qd"], x["qdd"], x["tau"], x.get("t"), None)
+        return Motion(x["q"], x["qd"], x["qdd"], x["tau"], x["weights"], x.get("t"), None)
     shown = x.get("qd", x["q"])
     low = _chosen(shown, dt) if cutoff is None else check_number(where, "cutoff", cutoff, 0.0)
     edge = int(np.ceil(_ENDS / (low * dt)))
@@ -204,8 +225,8 @@ def _completed(
     q = low_passed(x["q"], dt, low) if robot.nq == robot.nv else x["q"]
     tau = low_passed(x["tau"], dt, low)
     inner = slice(edge, len(shown) - edge)
-    q, qd, qdd, tau, t = (a[inner] for a in (q, qd, qdd, tau, x["t"]))
-    return Motion(q, qd, qdd, tau, t, low)
+    q, qd, qdd, tau, w, t = (a[inner] for a in (q, qd, qdd, tau, x["weights"], x["t"]))
+    return Motion(q, qd, qdd, tau, w, t, low)
 
 
 def joint_of(robot: Robot, dof: int) -> str:
