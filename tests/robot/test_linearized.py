@@ -99,11 +99,14 @@ def test_both_methods_give_the_same():
     assert worst([one], [other]) < 20 * EPS
 
 
+ALL_BY_PARTS = {"forward_dynamics_derivatives": range(100)}
+
+
 @pytest.mark.parametrize("load", [None, "world", "dead"])
 def test_one_sample_of_a_large_robot_comes_by_parts(load, monkeypatch):
     from hinge.specialize import routing
 
-    monkeypatch.setattr(routing, "ONE_SAMPLE_BY_PARTS", range(100))
+    monkeypatch.setattr(routing, "ONE_SAMPLE_BY_PARTS", ALL_BY_PARTS)
     robot = hinge.Robot(zoo.tree(7, 4).mechanism)
     s = random_state(robot, 0)
     points = np.random.default_rng(1).normal(size=(len(robot.body_names), 3))
@@ -143,7 +146,7 @@ def test_batches_of_a_large_robot_go_straight_to_machine_code(monkeypatch):
     from hinge.robot import answers
     from hinge.specialize import routing
 
-    monkeypatch.setattr(routing, "ONE_SAMPLE_BY_PARTS", range(100))
+    monkeypatch.setattr(routing, "ONE_SAMPLE_BY_PARTS", ALL_BY_PARTS)
     robot = hinge.Robot(zoo.tree(7, 4).mechanism)
     s = random_state(robot, 0)
     one, many = (s.q, s.qd, s.qdd), [np.stack([x, x]) for x in (s.q, s.qd, s.qdd)]
@@ -158,10 +161,10 @@ def test_batches_of_a_large_robot_go_straight_to_machine_code(monkeypatch):
         assert all(np.array_equal(a, b) for a, b in zip(got, batch, strict=True))
     # one sample by parts, as before
     monkeypatch.undo()
-    monkeypatch.setattr(routing, "ONE_SAMPLE_BY_PARTS", range(100))
+    monkeypatch.setattr(routing, "ONE_SAMPLE_BY_PARTS", ALL_BY_PARTS)
     got = robot.forward_dynamics_derivatives(*one)
     assert all(np.array_equal(a, b) for a, b in zip(got, first, strict=True))
-    monkeypatch.setattr(answers.ByParts, "_parts", lambda *arguments: "by parts")
+    monkeypatch.setattr(answers.ByParts, "_one", lambda *arguments: "by parts")
     assert robot.forward_dynamics_derivatives(*one) == "by parts"
     assert robot.forward_dynamics_derivatives(*(x[None] for x in one)) == "by parts"
 
@@ -173,7 +176,7 @@ def test_a_wrong_out_by_parts_is_refused(monkeypatch):
     s = random_state(robot, 0)
     n = robot.nv
     messages = []
-    for large in (range(0), range(100)):
+    for large in ({}, ALL_BY_PARTS):
         monkeypatch.setattr(routing, "ONE_SAMPLE_BY_PARTS", large)
         for out in ([np.zeros((n, n))] * 2, np.zeros((n, n)), [np.zeros((n, n + 1))] * 3):
             with pytest.raises(ArgumentError) as told:
@@ -195,7 +198,7 @@ WRONG = {
 def test_what_is_wrong_by_parts_is_said_of_the_whole(wrong, monkeypatch):
     from hinge.specialize import routing
 
-    monkeypatch.setattr(routing, "ONE_SAMPLE_BY_PARTS", range(100))
+    monkeypatch.setattr(routing, "ONE_SAMPLE_BY_PARTS", ALL_BY_PARTS)
     robot, x = hinge.Robot(zoo.arm(2).mechanism), np.zeros(2)
     q, message = WRONG[wrong]
     for _ in range(4):
