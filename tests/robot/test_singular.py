@@ -137,9 +137,19 @@ def test_plain_algorithms_say_the_same(which):
 
 def test_no_other_method_minds():
     robot = chain(1, 1, 0)
-    for name in WITHOUT_INVERSE - {"inverse_kinematics", "random_configuration", "total_mass"}:
+    others = {"constrained_inverse_dynamics", "friction_residuals", "inverse_kinematics"}
+    for name in WITHOUT_INVERSE - others - {"random_configuration", "total_mass"}:
         given = arguments(robot, name, robot.random_configuration(1))
         assert all(np.isfinite(x).all() for x in np.atleast_1d(getattr(robot, name)(**given)))
+
+
+def test_forces_that_hold_need_no_inertia_but_somebody_to_give_them():
+    robot = chain(1, 1, 0)
+    given = arguments(robot, "constrained_inverse_dynamics", robot.random_configuration(1))
+    everything = robot.constrained_inverse_dynamics(**{**given, "active": np.ones(3)})
+    assert all(np.isfinite(x).all() for x in everything)
+    with pytest.raises(hinge.SingularError, match="can give the passive joint 'j"):
+        robot.constrained_inverse_dynamics(**given)
 
 
 def test_armature_is_inertia_enough():

@@ -372,13 +372,12 @@ class Front(JointData):
         if "q" not in given:
             return why_singular(where, "")
         numbers = {n: given[n] for n in PARAMETERS if n in given}
+        if "constraints" in given:
+            return self._why_held(where, given, numbers)
         # in a batch, which is NaN where this one raises
         (M,) = self._ask("mass_matrix", {}, q=np.asarray(given["q"])[None], **numbers)
         held = self.mechanism.driven(given["active"]) if "active" in given else None
-        joint = loose_joint(self.mechanism, M, held)
-        if not joint and "constraints" in given:
-            return self._why_held(where, given, numbers)
-        return why_singular(where, joint)
+        return why_singular(where, loose_joint(self.mechanism, M, held))
 
     def _why_held(self, where: str, given: Mapping[str, Any], numbers: Mapping[str, Any]) -> str:
         """Why constraints hold no motion: the plain algorithm says it."""
