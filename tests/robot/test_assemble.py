@@ -192,6 +192,8 @@ def test_a_joint_without_inertia_needs_another_metric():
     robot, loop = hinge.Robot(b.build()), LoopConstraint("tip", "target", (3, 5))
     with pytest.raises(hinge.SingularError, match="'far_joint' moves no inertia.*metric='plain'"):
         robot.assemble([0.1, 0.5], loop)
+    two = robot.assemble([[0.1, 0.5], [0.2, 0.5]], loop)
+    assert two.status.tolist() == ["unfinished"] * 2
     assert robot.assemble([0.1, 0.5], loop, metric="plain").closed
     assert robot.assemble([0.1, 0.5], loop, qd=[1.0, 0.0], metric="plain").gap < 100 * EPS
 
