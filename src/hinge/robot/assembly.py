@@ -28,6 +28,7 @@ from ..algorithms.constrained.description import Constraint
 from ..algorithms.singular import loose_joint, why_singular
 from ..errors import SingularError
 from ..model.mechanism import Mechanism
+from ..runtime.progress import progress
 from .gaps import anchors_of, gaps, units_of, worst_gap
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ _NEAR = 1e-8
 _SLIDES = 60
 # numbers that are not calculated with
 _LARGEST = 1e60
+# samples that walk together, so that their matrices are a few megabytes
+_TOGETHER = 4096
 # in units of the tolerance, what K q̇ may be beside 1 and the rates
 _SLIP = 1e3
 # how far one step may turn a joint
@@ -102,20 +105,37 @@ def assembled(
     """The answer for arrays q, qd and numbers of the mechanism, checked and broadcast."""
     lead = arrays["q"].shape[:-1]
     flat = {n: x.reshape(-1, *x.shape[len(lead) :]) for n, x in arrays.items()}
-    q, given = np.array(flat.pop("q"), float), flat.pop("qd", None)
-    # samples out of range are told by their status
-    with np.errstate(all="ignore"):
-        closing = _Closing(robot, constraints, q, flat, held, limits, metric, tolerance, not lead)
-        q, error, words, steps = closing.run(most)
-    qd = np.zeros((len(q), robot.nv))
-    if given is not None:
-        qd, slip = closing.velocity(q, np.array(given, float))
-        allowed = _SLIP * tolerance * (1 + np.abs(qd).max(axis=-1, initial=0.0))
-        words[(words == "closed") & (np.abs(slip).max(axis=-1, initial=0.0) > allowed)] = "stuck"
-    moved = closing.difference(q, np.arange(len(q)))
+    settings = held, limits, metric, tolerance, not lead
+    starts = range(0, max(1, len(flat["q"])), _TOGETHER)
+    parts = []
+    for i in progress(starts, f"assemble {robot.name!r}"):
+        some = {n: x[i : i + _TOGETHER] for n, x in flat.items()}
+        # samples out of range are told by their status
+        with np.errstate(all="ignore"):
+            parts.append(_assembled_together(robot, constraints, some, most, settings))
+    q, qd, error, moved, words, steps = map(np.concatenate, zip(*parts, strict=True))
     q, qd, error, moved = (x.reshape(*lead, x.shape[-1]) for x in (q, qd, error, moved))
     ended = (words.reshape(lead), steps.reshape(lead)) if lead else (str(words[0]), int(steps[0]))
     return Assembly(q, qd, ended[0], error, moved, ended[1], constraints)
+
+
+def _assembled_together(
+    robot: Front,
+    constraints: tuple[Constraint, ...],
+    flat: Mapping[str, np.ndarray],
+    most: int,
+    settings: tuple[np.ndarray, bool, Any, float, bool],
+) -> tuple[np.ndarray, ...]:
+    """q, qd, gaps, q ⊟ q₀, words of status and numbers of steps of some samples."""
+    numbers = {n: x for n, x in flat.items() if n not in ("q", "qd")}
+    closing = _Closing(robot, constraints, np.array(flat["q"], float), numbers, *settings)
+    q, error, words, steps = closing.run(most)
+    qd = np.zeros((len(q), robot.nv))
+    if "qd" in flat:
+        qd, slip = closing.velocity(q, np.array(flat["qd"], float))
+        allowed = _SLIP * closing.tolerance * (1 + np.abs(qd).max(axis=-1, initial=0.0))
+        words[(words == "closed") & (np.abs(slip).max(axis=-1, initial=0.0) > allowed)] = "stuck"
+    return q, qd, error, closing.difference(q, np.arange(len(q))), words, steps
 
 
 class _Solved(NamedTuple):
