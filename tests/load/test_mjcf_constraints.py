@@ -173,6 +173,7 @@ FOLLOW = '<joint joint1="{}" joint2="{}"/>'
             '<joint joint1="right" joint2="left"/><joint joint1="left" joint2="right"/>',
             "in a circle",
         ),
+        ('<connect name="far" body1="rim" anchor="1e20 0 0"/>', "'far' has data.*at most 1e"),
         ('<tendon name="rope" tendon1="cord"/>', "'rope' is of kind tendon; connect, weld"),
     ],
 )

@@ -192,6 +192,8 @@ def test_a_joint_without_inertia_needs_another_metric():
     robot, loop = hinge.Robot(b.build()), LoopConstraint("tip", "target", (3, 5))
     with pytest.raises(hinge.SingularError, match="'far_joint' moves no inertia.*metric='plain'"):
         robot.assemble([0.1, 0.5], loop)
+    two = robot.assemble([[0.1, 0.5], [0.2, 0.5]], loop)
+    assert two.status.tolist() == ["unfinished"] * 2
     assert robot.assemble([0.1, 0.5], loop, metric="plain").closed
     assert robot.assemble([0.1, 0.5], loop, qd=[1.0, 0.0], metric="plain").gap < 100 * EPS
 
@@ -218,3 +220,14 @@ def test_contacts_stay_where_they_are_or_go_to_their_anchors(kind, reference):
     assert_close(after[:3, 3], lifted[:3, 3], 1e-9)
     if kind != "point":
         assert_close(after[:3, 1], lifted[:3, 1], 1e-9)
+
+
+def test_long_batches_go_part_by_part(monkeypatch):
+    robot = four_bar()
+    q = np.random.default_rng(1).normal(size=(7, 3))
+    whole = robot.assemble(q, [PLANAR], qd=q)
+    monkeypatch.setattr("hinge.robot.assembly._TOGETHER", 2)
+    parts = robot.assemble(q, [PLANAR], qd=q)
+    assert parts.status.tolist() == whole.status.tolist() == ["closed"] * 7
+    assert_close(parts.q, whole.q, 1e-7)
+    assert_close(parts.qd, whole.qd, 1e-6)

@@ -26,6 +26,7 @@ __all__ = ["Closing", "Equalities", "Loop", "active", "equalities"]
 _CONNECT, _WELD, _JOINT = range(3)
 _KINDS = "connect", "weld", "joint", "tendon", "flex", "flexvert", "flexstrain"
 _SITE = 6
+_LARGEST = 1e12
 _POINT, _POSE = (3, 4, 5), (0, 1, 2, 3, 4, 5)
 
 
@@ -67,8 +68,11 @@ def equalities(model: Any) -> Equalities:
     loops, mimics, held = [], {}, {}
     for i in np.flatnonzero(active(model)).tolist():
         kind, name = model.eq_type[i], names[i]
-        if not np.isfinite(model.eq_data[i]).all():
-            raise ModelError(f"equality {name!r} has data {model.eq_data[i].tolist()}")
+        if not (np.abs(model.eq_data[i]) <= _LARGEST).all():
+            raise ModelError(
+                f"equality {name!r} has data {model.eq_data[i].tolist()}; expected numbers of at "
+                f"most {_LARGEST:g} in size"
+            )
         if kind in (_CONNECT, _WELD):
             loops.append(_closing(model, i, name))
         elif kind == _JOINT:

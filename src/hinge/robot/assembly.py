@@ -28,6 +28,7 @@ from ..algorithms.constrained.description import Constraint
 from ..algorithms.singular import loose_joint, why_singular
 from ..errors import SingularError
 from ..model.mechanism import Mechanism
+from ..runtime.progress import progress
 from .gaps import anchors_of, gaps, units_of, worst_gap
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ _REDUNDANT = 1e-9
 # what is left to slide, beside the way that was moved
 _NEAR = 1e-8
 _SLIDES = 60
+# numbers that are not calculated with
+_LARGEST = 1e60
+# samples that walk together, so that their matrices are a few megabytes
+_TOGETHER = 4096
 # in units of the tolerance, what K q̇ may be beside 1 and the rates
 _SLIP = 1e3
 # how far one step may turn a joint
@@ -100,18 +105,37 @@ def assembled(
     """The answer for arrays q, qd and numbers of the mechanism, checked and broadcast."""
     lead = arrays["q"].shape[:-1]
     flat = {n: x.reshape(-1, *x.shape[len(lead) :]) for n, x in arrays.items()}
-    q, given = np.array(flat.pop("q"), float), flat.pop("qd", None)
-    closing = _Closing(robot, constraints, q, flat, held, limits, metric, tolerance)
-    q, error, words, steps = closing.run(most)
-    qd = np.zeros((len(q), robot.nv))
-    if given is not None:
-        qd, slip = closing.velocity(q, np.array(given, float))
-        allowed = _SLIP * tolerance * (1 + np.abs(qd).max(axis=-1, initial=0.0))
-        words[(words == "closed") & (np.abs(slip).max(axis=-1, initial=0.0) > allowed)] = "stuck"
-    moved = closing.difference(q, np.arange(len(q)))
+    settings = held, limits, metric, tolerance, not lead
+    starts = range(0, max(1, len(flat["q"])), _TOGETHER)
+    parts = []
+    for i in progress(starts, f"assemble {robot.name!r}"):
+        some = {n: x[i : i + _TOGETHER] for n, x in flat.items()}
+        # samples out of range are told by their status
+        with np.errstate(all="ignore"):
+            parts.append(_assembled_together(robot, constraints, some, most, settings))
+    q, qd, error, moved, words, steps = map(np.concatenate, zip(*parts, strict=True))
     q, qd, error, moved = (x.reshape(*lead, x.shape[-1]) for x in (q, qd, error, moved))
     ended = (words.reshape(lead), steps.reshape(lead)) if lead else (str(words[0]), int(steps[0]))
     return Assembly(q, qd, ended[0], error, moved, ended[1], constraints)
+
+
+def _assembled_together(
+    robot: Front,
+    constraints: tuple[Constraint, ...],
+    flat: Mapping[str, np.ndarray],
+    most: int,
+    settings: tuple[np.ndarray, bool, Any, float, bool],
+) -> tuple[np.ndarray, ...]:
+    """q, qd, gaps, q ⊟ q₀, words of status and numbers of steps of some samples."""
+    numbers = {n: x for n, x in flat.items() if n not in ("q", "qd")}
+    closing = _Closing(robot, constraints, np.array(flat["q"], float), numbers, *settings)
+    q, error, words, steps = closing.run(most)
+    qd = np.zeros((len(q), robot.nv))
+    if "qd" in flat:
+        qd, slip = closing.velocity(q, np.array(flat["qd"], float))
+        allowed = _SLIP * closing.tolerance * (1 + np.abs(qd).max(axis=-1, initial=0.0))
+        words[(words == "closed") & (np.abs(slip).max(axis=-1, initial=0.0) > allowed)] = "stuck"
+    return q, qd, error, closing.difference(q, np.arange(len(q))), words, steps
 
 
 class _Solved(NamedTuple):
@@ -144,7 +168,7 @@ class _Closing:
     """The loops of a robot to be closed from q (n, nq), with numbers (n, …) of the mechanism.
 
     held (nv,): 1 for degrees of freedom that stay; limits: those of joints are kept.
-    metric: "mass", "plain", or weights (nv,).
+    metric: "mass", "plain", or weights (nv,); alone: this is one sample, which may raise.
     """
 
     def __init__(
@@ -157,7 +181,9 @@ class _Closing:
         limits: bool,
         metric: Any,
         tolerance: float,
+        alone: bool,
     ) -> None:
+        self.alone = alone
         self.robot, self.constraints, self.start = robot, constraints, q
         self.numbers, self.tolerance, self.free = numbers, tolerance, 1.0 - held
         self.units = units_of(robot.mechanism, constraints)
@@ -166,16 +192,16 @@ class _Closing:
         self.curved = any(not b.joint.commuting for b in robot.mechanism.bodies[1:])
         self.by_mass = isinstance(metric, str) and metric == "mass"
         self.W = self._metric(metric)
-        relative = self._ask("constraint_closure", q, np.arange(len(q)))[0]
+        relative, K = self._ask("constraint_closure", q, np.arange(len(q)))
         self.anchors = anchors_of(constraints, relative)
+        self.fine = np.logical_and.reduce([_in_range(x) for x in (q, relative, K, self.W)])
 
     def run(self, most: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """q, the gaps, words of status, and the number of steps, of each sample."""
         everyone = np.arange(len(self.start))
-        fine = np.isfinite(self.start).all(axis=-1) & np.isfinite(self.W).all(axis=(-2, -1))
-        q, steps, good = self.start.copy(), np.zeros(len(everyone), int), everyone[fine]
+        q, steps, good = self.start.copy(), np.zeros(len(everyone), int), everyone[self.fine]
         q[good], settled = self._close(self._clipped(q[good]), good, most, steps)
-        closed = self._is_closed(self.gaps(q, everyone))
+        closed = self.fine & self._is_closed(self.gaps(q, everyone))
         words = np.array(["unfinished"] * len(q), dtype=object)
         words[good[settled]] = "open"
         words[closed] = "closed"
@@ -185,9 +211,10 @@ class _Closing:
 
     def velocity(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """q̇ of (4), and K q̇; held joints keep their rates, the others follow."""
-        some = np.flatnonzero(np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1))
-        K, v = self._ask("constraint_closure", q[some], some)[1], qd[some]
+        some = np.flatnonzero(self.fine & _in_range(q) & _in_range(qd))
         W = self._masses(q[some], some) if self.by_mass else self.W[some]
+        some, W = some[_in_range(W)], W[_in_range(W)]
+        K, v = self._ask("constraint_closure", q[some], some)[1], qd[some]
         mask = np.broadcast_to(self.free, v.shape)
         v = v - _taken_apart(K, W, mask, self.units).taken(_times(K, v) / self.units)
         out, left = np.full_like(qd, np.nan), np.full((len(qd), K.shape[1]), np.nan)
@@ -302,20 +329,14 @@ class _Closing:
         return np.tile(np.diag(weights), (len(self.start), 1, 1))
 
     def _masses(self, q: np.ndarray, which: np.ndarray) -> np.ndarray:
+        """Mass matrices; NaN where they are no metric, of one sample an error."""
         M = self._ask("mass_matrix", q, which)
-        finite = M[np.isfinite(M).all(axis=(-2, -1))]
-        try:
-            np.linalg.cholesky(_masked(finite, np.broadcast_to(self.free, finite.shape[:2])))
-        except np.linalg.LinAlgError:
-            where, mech, held = (
-                f"assemble of {self.robot.name!r}",
-                self.robot.mechanism,
-                1 - self.free,
-            )
-            joints = (loose_joint(mech, sample, held) for sample in finite)
-            why = why_singular(where, next(filter(None, joints), ""))
-            raise SingularError(f"{why}, or take metric='plain'") from None
-        return M
+        sound = _positive(_masked(M, np.broadcast_to(self.free, M.shape[:2])))
+        if self.alone and not sound.all():
+            where, mech = f"assemble of {self.robot.name!r}", self.robot.mechanism
+            why = why_singular(where, loose_joint(mech, M[0], 1 - self.free))
+            raise SingularError(f"{why}, or take metric='plain'")
+        return np.where(sound[:, None, None], M, np.nan)
 
     def difference(self, q: np.ndarray, which: np.ndarray) -> np.ndarray:
         """x of (1)."""
@@ -353,6 +374,19 @@ def _taken_apart(K: np.ndarray, W: np.ndarray, mask: np.ndarray, units: np.ndarr
 def _masked(W: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """W of the degrees of freedom that may move, 1 for the others."""
     return W * mask[:, :, None] * mask[:, None, :] + np.eye(W.shape[-1]) * (1 - mask)[:, None]
+
+
+def _positive(W: np.ndarray) -> np.ndarray:
+    """Which of some matrices are metrics."""
+    try:
+        return np.asarray(np.isfinite(np.linalg.cholesky(W)).all(axis=(-2, -1)))
+    except np.linalg.LinAlgError:
+        return np.array([False]) if len(W) == 1 else np.concatenate([_positive(x[None]) for x in W])
+
+
+def _in_range(x: np.ndarray) -> np.ndarray:
+    """Which samples are finite, and far from overflow."""
+    return np.asarray((np.abs(x) < _LARGEST).all(axis=tuple(range(1, x.ndim))))
 
 
 def _times(A: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -394,7 +394,8 @@ class Front(JointData):
         """Warn of open loops, once for the constraints and of what is called first."""
         from .gaps import warn_of_open_loops
 
-        if "q" in given and "placement" not in given:
+        known = ("loops", constraints) in self._kept
+        if "q" in given and "placement" not in given and not known:
             q = broadcast(where, [self._argument("q", given["q"])])["q"]
             looked = partial(warn_of_open_loops, self.mechanism, where, constraints, q)
             self._keep(("loops", constraints), looked)
