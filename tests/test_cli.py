@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -186,6 +187,17 @@ def test_long_work_shows_progress_on_a_terminal(monkeypatch):
     monkeypatch.setattr(module, "_PATIENCE", 60.0)
     assert list(module.progress(iter([1, 2]), "simulate")) == [1, 2]
     assert "simulate" not in quiet.getvalue()
+
+
+def test_loading_shows_what_it_does_on_a_terminal(monkeypatch):
+    from hinge import robot as module
+
+    said = []
+    monkeypatch.setattr(module, "during", lambda what: said.append(what) or nullcontext())
+    hinge.load('<robot name="x"><link name="a"/></robot>')
+    with pytest.raises(hinge.ModelError):
+        hinge.load("none.urdf")
+    assert said == ["loading a text", "loading none.urdf"]
 
 
 @pytest.mark.parametrize("module", ["matplotlib", "rich", "mujoco", "llvmlite"])

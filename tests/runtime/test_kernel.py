@@ -4,6 +4,7 @@ import gc
 import io
 import sys
 import sysconfig
+import time
 import tracemalloc
 import weakref
 from typing import NamedTuple
@@ -595,11 +596,30 @@ def test_a_kernel_tells_what_it_is():
 
 
 def test_long_compilations_are_told_on_a_terminal(monkeypatch):
-    screen = io.StringIO()
+    screen, slow = io.StringIO(), engine.compile_text
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(progress, "_HALF_A_SECOND", 1)
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(cpu, "compile_text", lambda *a: (time.sleep(0.1), slow(*a))[1])
     for terminal, shape in ((False, (3,)), (True, (4,))):
         screen.isatty = lambda terminal=terminal: terminal
         assert hinge.compile(lambda x: 4.25 * x, x=shape).ops.multiplications == shape[0]
-        assert ("compiling <lambda> (4 operations)" in screen.getvalue()) == terminal
-    assert "3" not in screen.getvalue()
+        assert ("compiling <lambda> (4 operations) … 0 s" in screen.getvalue()) == terminal
+    assert "(3" not in screen.getvalue() and screen.getvalue().endswith("\r\x1b[K")
+    assert not progress._SCREEN.locked()
+
+
+def test_one_thing_at_a_time_is_on_the_terminal(monkeypatch):
+    screen = io.StringIO()
+    screen.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    with progress.during("outer"):
+        time.sleep(0.1)
+        with progress.during("inner"):
+            time.sleep(0.1)
+        assert list(progress.progress(range(3), "bar")) == [0, 1, 2]
+    said = screen.getvalue()
+    assert "outer" in said and "inner" not in said and "bar" not in said
+    with pytest.raises(ZeroDivisionError), progress.during("failing"):
+        raise ZeroDivisionError
+    assert not progress._SCREEN.locked()

@@ -187,7 +187,7 @@ def test_marks_follow_the_robot(arm):
     center = arm.actor.center_of_mass(arm.q)
     assert eventually(lambda: np.allclose(there("/center").position, center))
     X = arm.actor.poses(arm.q)[2]
-    arrow = np.stack([X[:3, 3], X[:3, 3] + 0.25 * arm.place.size * X[:3, 0]])
+    arrow = np.stack([X[:3, 3], X[:3, 3] + 0.5 * arm.place.size * X[:3, 0]])
     assert eventually(lambda: np.allclose(there("/forces").points, arrow, atol=1e-6))
     assert eventually(lambda: there("/trail") is not None)
     for what in arm.marks:
@@ -216,7 +216,7 @@ def test_arrows_start_where_forces_act(arm):
     # the second vanishes, the third is nowhere
     assert eventually(lambda: len(drawn()) == 2)
     (start, tip), (foot, top) = drawn()
-    scale = 0.25 * arm.place.size / arm.weight
+    scale = 0.5 * arm.place.size / arm.weight
     world = X[:3, :3] @ at + X[:3, 3]
     np.testing.assert_allclose(np.cross(start - world, tip - start), 0, atol=1e-6)
     np.testing.assert_allclose(tip - start, scale * np.array([0, arm.weight, 0]), atol=1e-6)
@@ -256,7 +256,7 @@ def test_a_pull_of_the_mouse_is_a_force_on_the_body(arm):
     assert eventually(lambda: arm.push.any()) and not arm.push[[0, 2]].any()
     X = arm.actor.poses(arm.q)[1]
     force, moment = X[:3, :3] @ arm.push[1, 3:], X[:3, :3] @ arm.push[1, :3]
-    np.testing.assert_allclose(force, 4 * arm.weight / arm.place.size * (to - at))
+    np.testing.assert_allclose(force, 2 * arm.weight / arm.place.size * (to - at))
     np.testing.assert_allclose(moment, np.cross(at - X[:3, 3], force), atol=1e-9)
     event.phase = "end"
     arm.panel._pull(2, event)

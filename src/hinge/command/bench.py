@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from timeit import Timer
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ __all__ = ["add", "run"]
 _SECONDS = 0.2  # for one comparison
 _TURN = 0.004  # of one contestant in a round
 _FEWEST, _MOST = 3, 50  # rounds
+_PARTS = 3  # of the work for a quantity
 _BATCH, _ENTRIES = 1024, 2_000_000  # states of a batch, and entries of its matrices
 
 
@@ -36,7 +37,10 @@ def run(console: Console, given: argparse.Namespace) -> None:
     robot = Robot(loaded(console, given).mechanism, threads=1)
     peer, said = peer_of(robot, given.file, given.floating_base)
     states = _states(robot)
-    rows = [_row(robot, peer, q, states) for q in progress(list(ARGUMENTS), "benchmarking")]
+    bar = progress(range(_PARTS * len(ARGUMENTS)), "benchmarking")
+    rows = [_row(robot, peer, quantity, states, bar) for quantity in ARGUMENTS]
+    # what was singular is done too
+    list(bar)
     for title, kind in (("one call", "one"), ("in a batch, per state", "many")):
         names = ["hinge", *([peer.name, "ratio"] if peer else [])]
         table = Table(title, *names)
@@ -74,7 +78,10 @@ class _Row(NamedTuple):
     note: str = ""
 
 
-def _row(robot: Robot, peer: Peer | None, quantity: str, states: States) -> _Row:
+def _row(
+    robot: Robot, peer: Peer | None, quantity: str, states: States, bar: Iterator[int]
+) -> _Row:
+    """Compile and compare, time one call, time a batch: each moves the bar."""
     try:
         ours = own_calls(robot, quantity, states)
     except SingularError as error:
@@ -83,6 +90,7 @@ def _row(robot: Robot, peer: Peer | None, quantity: str, states: States) -> _Row
     theirs, difference, note = (
         compared(peer, quantity, states, ours.first()) if peer else Compared(None)
     )
+    next(bar, None)
     cells = {}
     for kind, count in (("one", 1), ("many", len(states.q))):
         times = _interleaved([getattr(calls, kind) for calls in (ours, theirs) if calls])
@@ -91,6 +99,7 @@ def _row(robot: Robot, peer: Peer | None, quantity: str, states: States) -> _Row
             cells[kind].append(f"{times[1] / times[0]:.3g}")
         elif peer:
             cells[kind] += ["–", "–"]
+        next(bar, None)
     return _Row(quantity, cells["one"], cells["many"], difference, note)
 
 

@@ -13,6 +13,7 @@ from ..algorithms.declare import ALGORITHMS
 from ..errors import ArgumentError
 from ..model.mechanism import did_you_mean
 from ..robot import Robot
+from ..runtime.progress import during
 from ..specialize.arrays import is_array
 from .common import add_robot, check_folder, loaded, parser, say
 
@@ -48,7 +49,7 @@ def run(console: Console, given: argparse.Namespace) -> None:
         check_folder(given.output)
     arrays, static = _arguments(given.function, given.frame)
     robot = Robot(loaded(aside, given).mechanism, dtype=given.dtype)
-    with aside.status("tracing …"):
+    with during(f"writing {given.function} of {robot.name}"):
         kernel = robot.kernel(given.function, *arrays, **static)
         code, operations = kernel.source(given.language), sum(kernel.program.ops)
     if not given.output:

@@ -17,6 +17,7 @@ from rich.table import Table
 from ..errors import SingularError
 from ..motion.trajectory import Trajectory
 from ..robot import Robot
+from ..runtime.progress import during
 from ..viewer.output import FILMS, PAGES, PICTURES, check_ending
 from ..viewer.server import is_local
 from .common import add_loading, check_folder, concerns_told, loaded, parser, say
@@ -53,7 +54,7 @@ def run(console: Console, given: argparse.Namespace) -> None:
 
 def _pushed(console: Console) -> Trajectory:
     """The quadruped, and what became of it."""
-    with console.status("compiling the quadruped and the ground below it …"):
+    with during("compiling the quadruped and the ground below it"):
         motion, steps, cold, again = pushed()
     _introduce(console, motion.robot)
     sway = np.abs(motion.q[:, 1])
@@ -74,7 +75,7 @@ def _toured(console: Console, given: argparse.Namespace) -> Trajectory:
     """The robot of the file, and what its joints have to do."""
     robot = loaded(console, given)
     began = time.perf_counter()
-    with console.status(f"moving {robot.name} …"):
+    with during(f"moving {robot.name}"):
         motion = through_its_ranges(robot)
     took = time.perf_counter() - began
     _introduce(console, robot)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ..algorithms.constrained.description import LoopConstraint
 from ..errors import ArgumentError
 from ..load import MAX_MEMORY, MAX_SECONDS, load_closed
+from ..runtime.progress import during
 from .closed import Closed
 from .constrained import Constrained
 from .diagonalized import Diagonalized
@@ -72,9 +73,10 @@ def load(
     constraints: read the equality constraints of an MJCF file: `robot.constraints` close loops,
     joints that are coupled mimic each other.
     """
-    limits = isolate, max_memory, max_seconds
-    found = load_closed(path_or_text, floating_base, package_dirs, *limits, constraints)
-    return Robot(found[0], constraints=[LoopConstraint(*loop) for loop in found[1]])
+    limits, text = (isolate, max_memory, max_seconds), str(path_or_text).lstrip()
+    with during(f"loading {'a text' if text.startswith('<') else text}"):
+        found = load_closed(path_or_text, floating_base, package_dirs, *limits, constraints)
+        return Robot(found[0], constraints=[LoopConstraint(*loop) for loop in found[1]])
 
 
 def view(robot: Robot, q: ArrayLike | None = None, **settings: Any) -> Scene:

@@ -15,7 +15,7 @@ from . import cache
 from .backend import Backend, Settings
 from .check import scalar_of
 from .forks import MAKING
-from .progress import tell_if_long
+from .progress import during
 
 __all__ = ["Artifact", "Source", "full_key", "source_stamp"]
 
@@ -64,7 +64,8 @@ class Source:
         """What is computed, traced if it was not yet."""
         with MAKING:
             if self._program is None:
-                self._program = self._make() if callable(self._make) else self._make
+                with during(f"tracing {self.settings.name}"):
+                    self._program = self._make() if callable(self._make) else self._make
             return self._program
 
     def key(self, backend: Backend) -> str:
@@ -87,8 +88,8 @@ class Source:
 
     def _compiled(self, backend: Backend) -> Artifact:
         program = self.program
-        tell_if_long(f"compiling {self.settings.name}", sum(program.ops))
-        code = backend.compile(program, self.settings)
+        with during(f"compiling {self.settings.name} ({sum(program.ops)} operations)"):
+            code = backend.compile(program, self.settings)
         several = program.form is not None
         made = Artifact(program.inputs, program.outputs, several, program.ops, code)
         cache.store(self.key(backend), made.packed())

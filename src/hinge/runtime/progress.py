@@ -1,17 +1,20 @@
-"""A progress bar for work that turns out to be long."""
+"""What a program does when it takes long, on a terminal: a line that counts, or a bar."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sized
+from contextlib import contextmanager
 from typing import TypeVar
 
-__all__ = ["progress", "tell_if_long"]
+__all__ = ["during", "progress"]
 
 T = TypeVar("T")
 _PATIENCE = 1.0
-_HALF_A_SECOND = 5000
+_TICK = 0.2  # s between two states of a line
+_SCREEN = threading.Lock()  # held by whoever has something on the terminal
 
 
 def progress(items: Iterable[T], label: str) -> Iterator[T]:
@@ -23,18 +26,45 @@ def progress(items: Iterable[T], label: str) -> Iterator[T]:
     from rich.console import Console
     from rich.progress import Progress
 
-    start = time.monotonic()
+    start, shown = time.monotonic(), False
     with Progress(console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task(label, total=total, visible=False)
-        for item in items:
-            yield item
-            late = time.monotonic() - start > _PATIENCE
-            bar.update(task, advance=1, visible=late, refresh=False)
-            if late:
-                bar.refresh()
+        try:
+            for item in items:
+                yield item
+                late = time.monotonic() - start > _PATIENCE
+                shown = shown or (late and _SCREEN.acquire(blocking=False))
+                bar.update(task, advance=1, visible=shown, refresh=False)
+                if shown:
+                    bar.refresh()
+        finally:
+            if shown:
+                _SCREEN.release()
 
 
-def tell_if_long(what: str, operations: int) -> None:
-    """Say on a terminal what is being done, if so many operations take more than half a second."""
-    if operations > _HALF_A_SECOND and sys.stderr.isatty():
-        print(f"{what} ({operations} operations) …", file=sys.stderr)
+@contextmanager
+def during(what: str) -> Iterator[None]:
+    """While this is done say so on a terminal, from the first second on, and for how long."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    over = threading.Event()
+    teller = threading.Thread(target=_tell, args=(what, over), daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
+
+
+def _tell(what: str, over: threading.Event) -> None:
+    began, shown = time.monotonic(), False
+    while not over.wait(_TICK if shown else _PATIENCE):
+        shown = shown or _SCREEN.acquire(blocking=False)
+        if shown:
+            seconds = time.monotonic() - began
+            print(f"\r{what} … {seconds:.0f} s", end="", file=sys.stderr, flush=True)
+    if shown:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        _SCREEN.release()

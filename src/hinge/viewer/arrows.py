@@ -9,7 +9,9 @@ import numpy as np
 
 from ..errors import ArgumentError
 
-__all__ = ["Arrows", "check_arrows", "of_bodies"]
+__all__ = ["ARROW", "Arrows", "check_arrows", "of_bodies"]
+
+ARROW = 0.5  # sizes of the robot: the arrow of a force that is its weight
 
 
 class Arrows(NamedTuple):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..algebra.rotation import quaternion_from_matrix, quaternion_matrix
+from .arrows import ARROW
 from .dials import dials
 from .puppet import SWITCHES
 from .reach import reach
@@ -127,11 +128,11 @@ class Panel:
     # the mouse as a force
 
     def _pull(self, k: int, event: Any) -> None:
-        """A spring from the point that was taken to the mouse: the weight per quarter of size."""
+        """A spring from the point that was taken to the mouse, where its arrow ends."""
         scene = self.scene
         X = scene.actor.poses(scene.q)[k - 1]
         at, to = np.array(event.start_position), np.array(event.end_position)
-        force = 4 * scene.weight / scene.place.size * (to - at)
+        force = scene.weight / (ARROW * scene.place.size) * (to - at)
         moment = np.cross(at - X[:3, 3], force)
         push = np.zeros_like(scene.push)
         if event.phase != "end":

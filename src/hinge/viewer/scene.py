@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from .actor import Actor, all_poses, place_of
-from .arrows import Arrows, check_arrows, of_bodies
+from .arrows import ARROW, Arrows, check_arrows, of_bodies
 from .look import look_of
 from .mesh import tapered
 from .panel import Panel
@@ -75,7 +75,7 @@ class Scene:
     # from a program
 
     def show(self, q: Any, f_ext: Any = None, forces: Any = None) -> None:
-        """Move the robot to q (nq,), with forces as arrows, a quarter of it long for its weight.
+        """Move the robot to q (nq,), with forces as arrows, half as long as it for its weight.
 
         f_ext: (n_bodies, 6), on bodies in their axes; forces: points and vectors in world axes,
         each (n, 3), of contacts for example.  Without f_ext the pull of the mouse is drawn.
@@ -202,8 +202,8 @@ class Scene:
         if not self.marks["forces"] or not len(start):
             scene.remove_by_name("/forces")
             return
-        tip = start + 0.25 * self.place.size / self.weight * force
-        thick = 0.008 * self.place.size
+        tip = start + ARROW * self.place.size / self.weight * force
+        thick = 0.006 * self.place.size
         scene.add_arrows(
             "/forces",
             np.stack([start, tip], axis=1),
