@@ -371,7 +371,7 @@ def _add_root(
 ) -> None:
     name, contents = link.string("name"), _contents(link, reader)
     if name == GROUND:
-        builder.dress_ground(contents["visuals"], contents["collisions"])
+        builder.dress_ground(**contents)
         return
     # no joint of the file is called "", so a welded root takes no name away
     joint, joint_name = (Free(), ROOT_JOINT) if floating_base else (Fixed(), "")
