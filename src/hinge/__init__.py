@@ -98,6 +98,7 @@ __all__ = [
     "minimum",
     "operators",
     "rollout",
+    "save",
     "simulate",
     "trajectory_sensitivity",
     "view",
@@ -141,6 +142,7 @@ _LATER = {
     "minimum": "graph.functions",
     "operators": "",
     "rollout": "functions.rollout",
+    "save": "write",
     "simulate": "motion.simulate",
     "trajectory_sensitivity": "motion.trajectory_sensitivity",
     "vjp": "functions.derivatives",
@@ -172,6 +174,7 @@ if TYPE_CHECKING:
     from .robot.assembly import Assembly
     from .robot.inverse_kinematics import InverseKinematics
     from .runtime.rollout import Rollout
+    from .write import save
 
 
 def __getattr__(name: str) -> Any:

@@ -40,7 +40,7 @@ from .paths import PathLike
 from .urdf_shapes import ShapeReader, origin_pose
 from .xml import MAX_SIZE, Element, parse, shortened
 
-__all__ = ["check_spelling", "mechanism_of", "read_urdf"]
+__all__ = ["check_spelling", "mechanism_of", "read_urdf", "turn_z_to"]
 
 ROOT_JOINT = "root_joint"
 
@@ -339,11 +339,11 @@ def _frames(edge: _Edge, joint: Joint) -> tuple[Transform, Transform]:
     origin = origin_pose(_only(edge.element, "origin"))
     if not isinstance(joint, Planar):
         return origin, Transform()
-    turn = Transform(_turn_z_to(_axis(edge.element)))
+    turn = Transform(turn_z_to(_axis(edge.element)))
     return origin @ turn, turn.inv
 
 
-def _turn_z_to(n: np.ndarray) -> np.ndarray:
+def turn_z_to(n: np.ndarray) -> np.ndarray:
     """The smallest rotation with R z = n, for a unit vector n; half a turn about x for −z."""
     sine = np.hypot(n[0], n[1])
     axis = np.array([-n[1], n[0], 0]) / sine if sine > 1e-15 else np.array([1.0, 0.0, 0.0])
