@@ -31,7 +31,7 @@ from .model.joints import (
 )
 from .model.mechanism import Body, Frame, Mechanism
 from .model.shapes import Shape, Triangles
-from .robot import Robot, load, view
+from .robot import Robot, load, load_description, view
 from .runtime.kernel import Kernel
 
 __all__ = [
@@ -94,6 +94,7 @@ __all__ = [
     "jvp",
     "less",
     "load",
+    "load_description",
     "maximum",
     "minimum",
     "operators",

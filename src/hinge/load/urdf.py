@@ -76,18 +76,22 @@ def read_urdf(
     floating_base: bool = False,
     package_dirs: Sequence[PathLike] = (),
     folder: PathLike | None = None,
+    lenient: bool = False,
 ) -> Mechanism:
     """The mechanism that a URDF text describes.
 
     source: the file's name, for messages; folder: where it lies, for relative mesh names.
     floating_base: the root link moves freely, carried by `Free()` "root_joint"; otherwise it is
     welded to the ground.  A root link named "world" is the ground itself, so it cannot float.
-    package_dirs: where package:// leads, as in `resolve_mesh`.
+    package_dirs: where package:// leads, as in `package_folders`.
+    lenient: go on past faults that do no harm: a mimic of a joint that is not there or has not one
+    DoF (the joint moves on its own), a link that nothing is joined to, negative damping or friction
+    (left out).
 
     A wrong file is one `ModelError` "file:line: …"; what is odd but can be read is a
     `ModelWarning`, and so is an inertia that no body can have.
     """
-    return mechanism_of(parse(text, source), floating_base, package_dirs, folder)
+    return mechanism_of(parse(text, source), floating_base, package_dirs, folder, lenient)
 
 
 def mechanism_of(
@@ -95,8 +99,10 @@ def mechanism_of(
     floating_base: bool = False,
     package_dirs: Sequence[PathLike] = (),
     folder: PathLike | None = None,
+    lenient: bool = False,
 ) -> Mechanism:
     """The mechanism that the root element of a URDF file describes; arguments as of `read_urdf`."""
+    robot.remarks.lenient = lenient
     check_spelling(robot)
     links = _links(robot)
     edges = _edges(robot, links)
@@ -191,6 +197,12 @@ def _root(links: dict[str, Element], edges: dict[str, _Edge]) -> str:
     """The one link that no joint carries, and from which every link is reached."""
     carriers = {edge.child: edge for edge in edges.values()}
     roots = [name for name in links if name not in carriers]
+    parents = {edge.parent for edge in edges.values()}
+    for name in [n for n in roots if n not in parents and links[n].remarks.lenient]:
+        if len(roots) > 1:
+            stray = links.pop(name)
+            stray.remark(f"stray {name}", f"{stray} is joined to nothing; it is left out")
+            roots.remove(name)
     if len(roots) > 1:
         names = ", ".join(f"{shortened(n)} (line {links[n].line})" for n in roots[:8])
         raise links[roots[1]].error(
@@ -262,15 +274,17 @@ def _mimic(edge: _Edge, edges: dict[str, _Edge]) -> Mimic | None:
         return None
     leader = element.string("joint")
     where = f"joint {shortened(edge.name)} mimics {shortened(leader)}"
+    alone = "the joint moves on its own"
     if leader not in edges:
-        raise element.error(f"{where}, which is not there; {did_you_mean(leader[:60], edges)}")
+        hint = did_you_mean(leader[:60], edges)
+        element.fault(f"{where}, which is not there", hint, alone)
+        return None
     for joint in (edges[leader], edge):
         nv = _JOINTS[joint.kind].nv
         if nv != 1:
-            raise element.error(
-                f"{where}, but {shortened(joint.name)} is {joint.kind} and has {nv} DoF; "
-                "both need one"
-            )
+            what = f"{where}, but {shortened(joint.name)} is {joint.kind} and has {nv} DoF"
+            element.fault(what, "both need one", alone)
+            return None
     return Mimic(leader, element.number("multiplier", 1.0), element.number("offset", 0.0))
 
 
@@ -283,6 +297,11 @@ def _joint(edge: _Edge, mimic: Mimic | None) -> Joint:
     if dynamics is not None:
         data |= {name: dynamics.number(name, 0.0) for name in ("damping", "friction", "armature")}
         data["stiffness"] = dynamics.number("spring_stiffness", 0.0)
+        for name in ("damping", "friction"):
+            if data[name] < 0 and dynamics.remarks.lenient:
+                what = f"{edge.element} has {name}={data[name]:g}, below 0; it is left out"
+                dynamics.remark(f"{name} of {edge.name}", what)
+                data[name] = 0.0
         data["rest"] = dynamics.number("spring_reference", 0.0)
     data |= _limits(edge)
     if kind in (Revolute, Prismatic):
@@ -495,7 +514,10 @@ def check_spelling(robot: Element) -> None:
         raise robot.error(f"the root element is {robot}; expected <robot> for URDF")
     for child in robot.children:
         if child.tag.startswith("xacro:") and child.tag not in _SKIPPED["robot"]:
-            raise child.error(f"{child} is xacro, not URDF; expand the file with xacro first")
+            raise child.error(
+                f"{child} is xacro, not URDF; expand it: name the file .xacro, or load it with "
+                "xacro_args={}"
+            )
     for joint in (joint for other in robot.all("gazebo") for joint in other.all("joint")):
         joint.remark("loops", f"<gazebo> closes a loop by {joint}, which is left out")
     for element in _elements(robot):
