@@ -84,7 +84,7 @@ def load_closed(
         limits = isolate, int(max_memory), float(max_seconds)
         place = floating_base, folder, package_dirs
         return read_closed_mjcf(text, source, *place, *limits, bool(constraints))
-    sdf = "; SDF is not read, since no package from pip resolves its frames: convert it to URDF"
+    sdf = "; SDF is not read, since no package on PyPI resolves its frames: convert it to URDF"
     raise ModelError(
         f"{source}:{root.line}: the root element is <{root.tag[:60]}>; expected <robot> (URDF) or "
         f"<mujoco> (MJCF){sdf if root.tag == 'sdf' else ''}"
