@@ -64,6 +64,12 @@ def test_a_mesh_of_a_box_is_the_box(tmp_path, ending, scale):
         assert_close(got, expected, 1e-6)
 
 
+def test_triangles_without_a_file():
+    box = trimesh.creation.box((0.2, 0.4, 0.6))
+    shape = Shape("mesh", (1, 1, 2), X, triangles=hinge.Triangles(box.vertices, box.faces))
+    assert found(body(shape), density=1000.0).mass == pytest.approx(96.0, rel=1e-9)
+
+
 def test_a_body_keeps_its_mass_unless_told_a_density():
     box = Shape("box", (0.2, 0.4, 0.6))
     inertia = found(body(box, Shape("sphere", (0.1,), X), mass=3.0))
@@ -109,6 +115,10 @@ BAD = {
         "body 'a' has no mass to keep; give a density",
     ),
     "a plane": (lambda r, _: found(body(Shape("plane", (1, 1)))), "a plane has no volume"),
+    "far away": (
+        lambda r, d: found(body(Shape("mesh", (1, 1, 1), mesh="/far/a.stl", may_read=False))),
+        "'/far/a.stl' lies where its file may not lead",
+    ),
     "no file": (
         lambda r, d: found(body(Shape("mesh", (1, 1, 1), mesh=str(d / "none.stl")))),
         "none.stl' is not there$",
@@ -118,8 +128,8 @@ BAD = {
         "is not there: its package was in none of the folders of ROS_PACKAGE_PATH=.*package_dirs",
     ),
     "nonsense": (
-        lambda r, d: found(body(Shape("mesh", (1, 1, 1), mesh=written(d / "a.stl", "hello")))),
-        "a.stl' cannot be read",
+        lambda r, d: found(body(Shape("mesh", (1, 1, 1), mesh=written(d / "a.glb", "hello")))),
+        "a.glb' cannot be read",
     ),
     "a cloud": (
         lambda r, d: found(body(Shape("mesh", (1, 1, 1), mesh=saved(cloud(), d / "a.ply")))),

@@ -71,10 +71,14 @@ class Front(JointData):
             check_choice(where, "a parameter", name, PARAMETERS)
         self._mechanism, self._dtype = mechanism, check_dtype(where, dtype)
         self._threads, self._constraints = threads, as_constraints(where, constraints)
-        for frame in (name for c in self._constraints for name in (c.left, c.right)):
-            mechanism.frame(frame)
         self._parameters, self._numbers = names, {}
+        self._check_constraints()
         self._start()
+
+    def _check_constraints(self) -> None:
+        """Refuse those of frames that are not there."""
+        for frame in (name for c in self._constraints for name in (c.left, c.right)):
+            self._mechanism.frame(frame)
 
     def _start(self) -> None:
         """Nothing made and nothing learned yet."""
@@ -352,6 +356,7 @@ class Front(JointData):
         """A robot like this one of another mechanism: what `hinge.edit` gives back."""
         other = object.__new__(type(self))
         other.__setstate__({**self.__getstate__(), "_mechanism": mechanism})
+        other._check_constraints()
         return other
 
     def _keep(self, asked: Any, make: Callable[[], Any]) -> Any:

@@ -25,7 +25,8 @@ def save(robot: Any, path: str | Path, *, overwrite: bool = False, lenient: bool
     """
     mech = mechanism_in("save", robot)
     place = _place(path, overwrite)
-    text = _text(mech, place, lenient)
+    closing = [f"{c.left} to {c.right}" for c in getattr(robot, "constraints", ())]
+    text = _text(mech, closing, place, lenient)
     try:
         _write(place, text, overwrite)
     except FileExistsError:
@@ -56,7 +57,7 @@ def _exists(place: Path) -> ArgumentError:
     )
 
 
-def _text(mech: Mechanism, place: Path, lenient: bool) -> str:
+def _text(mech: Mechanism, closing: list[str], place: Path, lenient: bool) -> str:
     from .losses import Losses
     from .mjcf import mjcf_text
     from .urdf import urdf_text
@@ -64,6 +65,8 @@ def _text(mech: Mechanism, place: Path, lenient: bool) -> str:
     kind = _FORMATS[place.suffix.lower()]
     losses = Losses(mech.name, kind, lenient)
     _check_names(mech)
+    for names in closing:
+        losses.lose("constraints that close loops", names)
     text = (urdf_text if kind == "URDF" else mjcf_text)(mech, place.absolute().parent, losses)
     losses.tell()
     return text

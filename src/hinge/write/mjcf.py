@@ -223,7 +223,8 @@ class _Writer:
         if not isinstance(j, (Revolute, Prismatic)) and np.isfinite(j.effort_limit).any():
             self.losses.leave_out("effort limits, of", name)
         if j.mimic:
-            self.losses.lose("a joint that mimics another, which is a soft constraint there", name)
+            what = "a joint that mimics another, by a constraint that is soft in MuJoCo and that "
+            self.losses.leave_out(f"{what}hinge.load reads with constraints=True,", name)
 
     def limits(self, name: str, j: Joint) -> dict[str, str]:
         """Range and spring of a hinge or slide."""
@@ -244,7 +245,7 @@ class _Writer:
         return attributes
 
     def equality(self, root: ET.Element) -> None:
-        """Joints that mimic others, where the user lets them be constraints."""
+        """Joints that mimic others, which are constraints here."""
         followers = [b for b in self.mech.bodies if b.joint.mimic]
         element = add(root, "equality") if followers else root
         for b in followers:

@@ -100,8 +100,9 @@ class _Writer:
             for part in _capsule(shape):
                 self.shape(link, tag, part, body)
             return
-        if shape.kind not in (*_SIZES, "mesh"):
-            self.losses.leave_out(f"a {shape.kind}, of", body)
+        if shape.kind not in (*_SIZES, "mesh") or (shape.kind == "mesh" and not shape.mesh):
+            without = " without a file" if shape.kind == "mesh" else ""
+            self.losses.leave_out(f"a {shape.kind}{without}, of", body)
             return
         element = add(link, tag, **({"name": shape.name} if shape.name else {}))
         _origin(element, shape.placement)

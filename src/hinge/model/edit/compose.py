@@ -6,6 +6,7 @@ from dataclasses import replace as changed
 from typing import Any
 
 from ...algebra.spatial import Transform
+from ...errors import warn_of_model
 from ..builder import MechanismBuilder
 from ..joints import Joint
 from ..mechanism import GROUND, Mechanism
@@ -59,7 +60,7 @@ def replace(mech: Mechanism, body: str, other: Any, prefix: str = "") -> Mechani
     """
     root = moving_body(mech, body)
     carrier = mech.bodies[mech.bodies[root].parent].name
-    new = mechanism_in("replace", other)
+    new = _taken("replace", other)
     builder = _pruned(mech, root)
     return _mounted(builder, new, carrier, mech.bodies[root].placement, prefix).build()
 
@@ -77,11 +78,22 @@ def attach(
     placement: of that ground in the frame; prefix: put before every name of `other`, so that two of
     a kind can be attached.  Name and gravity are those of the first.
     """
-    new = mechanism_in("attach", other)
+    new = _taken("attach", other)
     at = mech.frame(frame)
     pose = at.placement if placement is None else at.placement @ placement
     builder = copied(builder_like(mech), mech)
     return _mounted(builder, new, mech.bodies[at.body].name, pose, prefix).build()
+
+
+def _taken(where: str, other: Any) -> Mechanism:
+    """The mechanism of another robot; what it does not have is warned about."""
+    mech = mechanism_in(where, other)
+    if getattr(other, "constraints", ()):
+        warn_of_model(
+            f"{where}: constraints that close loops of {mech.name!r} are not taken along; give "
+            f"them to hinge.Robot(…, constraints=…) with their new names"
+        )
+    return mech
 
 
 def _beyond(mech: Mechanism, root: int) -> set[int]:

@@ -102,7 +102,7 @@ def _diagonal(volume: float, spread: np.ndarray) -> Inertia:
 def _meshes(where: str, shape: Shape, hull: bool) -> Iterator[Inertia]:
     """Each part of a mesh file at a density of 1, in the shape's frame."""
     where = f"{where}: mesh {shape.mesh!r}"
-    for mesh in _read(where, shape.mesh or ""):
+    for mesh in _parts(where, shape):
         mesh.apply_scale(shape.size)
         # a mesh without volume has no centre
         with np.errstate(all="ignore"):
@@ -126,10 +126,24 @@ def _solid(where: str, mesh: Any, hull: bool) -> Inertia:
     return Inertia(float(mesh.volume), mesh.center_mass, mesh.moment_inertia / mesh.density)
 
 
-def _read(where: str, path: str) -> list[Any]:
-    """The parts of a mesh file that have triangles."""
+def _parts(where: str, shape: Shape) -> list[Any]:
+    """The meshes of a shape: its own triangles, or those of its file."""
     if find_spec("trimesh") is None:
         raise ModelError(f'{where} is read by trimesh; pip install "hinge-dynamics[view]"')
+    if shape.triangles is not None:
+        import trimesh
+
+        return [trimesh.Trimesh(shape.triangles.vertices, shape.triangles.faces)]
+    if not shape.may_read:
+        raise ModelError(
+            f"{where} lies where its file may not lead; pass its folder to hinge.load in "
+            f"package_dirs"
+        )
+    return _read(where, shape.mesh or "")
+
+
+def _read(where: str, path: str) -> list[Any]:
+    """The parts of a mesh file that have triangles."""
     if not os.path.isfile(path):
         raise ModelError(f"{where} is not there{_searched(path)}")
     if os.path.getsize(path) > _MOST_BYTES:
