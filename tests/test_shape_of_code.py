@@ -20,7 +20,7 @@ LAYERS = [
     ["algebra"],
     ["model"],
     ["algorithms", "load", "graph"],
-    ["operators", "emit"],
+    ["operators", "emit", "write"],
     ["specialize"],
     ["runtime"],
     ["functions"],

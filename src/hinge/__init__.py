@@ -31,7 +31,7 @@ from .model.joints import (
 )
 from .model.mechanism import Body, Frame, Mechanism
 from .model.shapes import Shape, Triangles
-from .robot import Robot, load, view
+from .robot import Robot, load, load_description, view
 from .runtime.kernel import Kernel
 
 __all__ = [
@@ -94,10 +94,12 @@ __all__ = [
     "jvp",
     "less",
     "load",
+    "load_description",
     "maximum",
     "minimum",
     "operators",
     "rollout",
+    "save",
     "simulate",
     "trajectory_sensitivity",
     "view",
@@ -141,6 +143,7 @@ _LATER = {
     "minimum": "graph.functions",
     "operators": "",
     "rollout": "functions.rollout",
+    "save": "write",
     "simulate": "motion.simulate",
     "trajectory_sensitivity": "motion.trajectory_sensitivity",
     "vjp": "functions.derivatives",
@@ -172,6 +175,7 @@ if TYPE_CHECKING:
     from .robot.assembly import Assembly
     from .robot.inverse_kinematics import InverseKinematics
     from .runtime.rollout import Rollout
+    from .write import save
 
 
 def __getattr__(name: str) -> Any:

@@ -149,3 +149,22 @@ def test_path_that_cannot_be_is_one_short_error(path):
     with pytest.raises(ModelError, match="^cannot read '") as caught:
         hinge.load(path)
     assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("folder", "home"),
+    [("src/arm/urdf", "src"), ("src/arm", "src"), ("src", "src"), ("other/arm", "other")],
+)
+def test_packages_are_found_beside_the_file(packages, folder, home):
+    (packages / "src/arm/urdf").mkdir()
+    found = resolve("package://arm/meshes/a.stl", packages / folder)
+    assert found == str(packages / home / "arm/meshes/a.stl")
+    assert resolve("package://nowhere/a.stl", packages / folder) == "package://nowhere/a.stl"
+
+
+def test_a_package_is_called_as_its_manifest_says(packages):
+    (packages / "src/arm/package.xml").write_text("<package>\n <name> limb </name>\n</package>")
+    for folder, dirs in ((None, ["src/arm"]), (packages / "src/arm/meshes", [])):
+        found = resolve("package://limb/meshes/a.stl", folder, [packages / d for d in dirs])
+        assert found == str(packages / "src/arm/meshes/a.stl")
+    assert resolve("package://leg/a.stl", packages / "src/arm") == "package://leg/a.stl"

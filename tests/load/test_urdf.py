@@ -290,7 +290,8 @@ def test_links_without_mass():
     text = robot(link("a"), link("b", no_mass + "</inertial>"), link("c", ""))
     joints = joint("j", "revolute", "a", "b") + joint("k", "revolute", "b", "c")
     mech = read(text.replace("</robot>", joints + "</robot>"))
-    assert [body.inertia.mass for body in mech.bodies] == [0, 0, 0]
+    assert [body.inertia.mass for body in mech.bodies] == [2.5, 0, 0]
+    assert hinge.Robot(mech).total_mass == 0
 
 
 def test_shapes_and_colors():

@@ -9,7 +9,6 @@ import pytest
 import hinge
 from hinge import (
     Fixed,
-    Free,
     Inertia,
     MechanismBuilder,
     Mimic,
@@ -260,116 +259,6 @@ def _without_mimics(mech):
     return replace(mech, bodies=tuple(bodies))
 
 
-# editing
-
-
-def test_weld_is_the_same_motion_with_the_joint_at_rest():
-    robot = zoo.quadruped()
-    s = random_state(robot, 1)
-    joint, at = "FR_pitch", robot.v_slice("FR_pitch").start
-    welded = hinge.Robot(edit.weld(robot.mechanism, joint, s.q[robot.q_slice(joint)]))
-    assert welded.nv == robot.nv - 1 and "FR_thigh" in welded.frame_names
-    keep = [i for i in range(robot.nv) if i != at]
-    kept_q = np.delete(s.q, robot.q_slice(joint).start)
-    assert_close(welded.mass_matrix(kept_q), robot.mass_matrix(s.q)[np.ix_(keep, keep)], 20 * EPS)
-    for frame in ("FR_foot", "FR_thigh", "FR_hip"):
-        assert_close(welded.frame_pose(kept_q, frame), robot.frame_pose(s.q, frame), 10 * EPS)
-
-
-def test_weld_holds_followers_too():
-    robot = gripper()
-    s = random_state(robot, 1)
-    welded = hinge.Robot(edit.weld(robot.mechanism, "left_joint", s.q[1]))
-    assert welded.joint_names == ("wrist_joint", "pad_joint")
-    q = s.q[[0, 2]]
-    assert_close(welded.frame_pose(q, "pad"), robot.frame_pose(s.q, "pad"), 10 * EPS)
-    M = robot.mass_matrix(s.q)[np.ix_([0, 2], [0, 2])]
-    assert_close(welded.mass_matrix(q), M, 20 * EPS)
-
-
-def test_subtree_on_a_free_joint_falls_like_the_whole_leg():
-    robot = zoo.quadruped()
-    leg = hinge.Robot(edit.subtree(robot.mechanism, "RL_hip", Free()))
-    assert leg.body_names == ("RL_hip", "RL_thigh", "RL_calf")
-    assert "RL_foot" in leg.frame_names and "FL_foot" not in leg.frame_names
-    q = leg.random_configuration(0)
-    fall = leg.forward_dynamics(q, np.zeros(leg.nv), np.zeros(leg.nv))
-    a = leg.frame_acceleration(q, np.zeros(leg.nv), fall, "RL_foot")
-    assert_close(a, np.array([0, 0, 0, 0, 0, -9.81]), 500 * EPS)
-
-
-def test_subtree_keeps_its_joint():
-    robot = zoo.arm(5)
-    tip = hinge.Robot(edit.subtree(robot.mechanism, "link4"))
-    assert tip.joint_names == ("joint4", "joint5")
-    q = robot.random_configuration(0)
-    rest = robot.mass_matrix(q)[3:, 3:]
-    assert_close(tip.mass_matrix(q[3:]), rest, 20 * EPS)
-
-
-def test_attach_puts_the_other_at_a_frame():
-    arm, hand = zoo.arm(3), gripper()
-    both = edit.attach(arm.mechanism, hand.mechanism, "tool", prefix="hand/")
-    robot = hinge.Robot(both)
-    s, t = random_state(arm, 0), random_state(hand, 0)
-    q = np.concatenate([s.q, t.q])
-    assert robot.nv == arm.nv + hand.nv
-    expected = arm.frame_pose(s.q, "tool") @ hand.frame_pose(t.q, "pad")
-    assert_close(robot.frame_pose(q, "hand/pad"), expected, 10 * EPS)
-    twice = edit.attach(both, hand.mechanism, "tool", prefix="other/")
-    assert twice.nv == arm.nv + 2 * hand.nv
-    with pytest.raises(ModelError, match="two bodies or frames are named"):
-        edit.attach(both, hand.mechanism, "tool", prefix="hand/")
-
-
-def test_with_inertia_changes_one_body():
-    mech = zoo.arm(3).mechanism
-    heavier = edit.with_inertia(mech, "link2", BODY)
-    assert heavier.bodies[2].inertia == BODY
-    assert heavier.bodies[1] == mech.bodies[1] and mech.bodies[2].inertia != BODY
-
-
-EDITS = {
-    "no joint": (lambda m: edit.weld(m, "elbow"), "no joint 'elbow'"),
-    "wide angle": (lambda m: edit.right_angles(m, 0.5), "expected a small angle, 0 to 0.1"),
-    "bad angle": (lambda m: edit.weld(m, "joint1", (1, 2)), "expected 1 finite"),
-    "nan angle": (lambda m: edit.weld(m, "joint1", np.nan), "expected 1 finite"),
-    "no body": (lambda m: edit.subtree(m, "hand"), "no body 'hand'"),
-    "ground": (lambda m: edit.subtree(m, "world"), "the ground is not a subtree"),
-    "ground's inertia": (lambda m: edit.with_inertia(m, "world", BODY), "ground does not move"),
-    "bad inertia": (
-        lambda m: edit.with_inertia(m, "link1", Inertia(1.0, about_com=-np.eye(3))),
-        "body 'link1': principal moments",
-    ),
-    "bad gravity": (lambda m: edit.with_gravity(m, (0, np.nan, 0)), "gravity is"),
-    "flat gravity": (lambda m: edit.with_gravity(m, (0, 0)), r"gravity has shape \(2,\)"),
-    "a robot": (
-        lambda m: edit.weld(zoo.arm(3), "joint1"),
-        "weld needs a Mechanism, got Robot; that of a robot is robot.mechanism",
-    ),
-    "another robot": (lambda m: edit.attach(m, zoo.arm(3)), "attach needs a Mechanism, got Robot"),
-    "no frame": (lambda m: edit.attach(m, m, "hand"), "no frame 'hand'"),
-    "torn mimic": (
-        lambda m: edit.subtree(gripper().mechanism, "right"),
-        "mimics 'left_joint', which is not in it",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", EDITS)
-def test_bad_edits_are_refused(case):
-    edit_it, message = EDITS[case]
-    with pytest.raises(hinge.HingeError, match=message):
-        edit_it(zoo.arm(3).mechanism)
-
-
-def test_editing_accepts_what_a_file_was_warned_about():
-    b = MechanismBuilder("m", nonphysical="accept")
-    b.add("a", "world", Revolute(), inertia=Inertia(1.0, about_com=np.diag([1.0, 1.0, 3.0])))
-    b.add("b", "a", Revolute(), inertia=BODY)
-    assert edit.weld(b.build(), "b_joint").nv == 1
-
-
 def test_fixed_joint_is_the_default():
     assert MechanismBuilder("m").add("a").build().nv == 0
     assert Fixed().H(np.zeros(0)).shape == (0, 6)
@@ -388,32 +277,6 @@ def test_a_rotation_of_few_digits_is_made_one_to_all_of_them():
     assert np.array_equal(built["exact"], exact)
     assert np.abs(built["written"] - exact).max() < 1e-7
     assert np.abs(built["written"] @ built["written"].T - np.eye(3)).max() < 4 * EPS
-
-
-def _forearm(rpy):
-    """Two hinges, the second turned and its body's frame turned again."""
-    X = Transform(from_rpy(*rpy), (0.1, 0.0, 0.4))
-    builder = MechanismBuilder("arm").add("upper", "world", Revolute((0, 0, 1)), inertia=BODY)
-    return builder.add(
-        "fore", "upper", Revolute((0, 1, 0)), placement=X, inertia=BODY, offset=X
-    ).build()
-
-
-@pytest.mark.parametrize("written", [1.5708, 1.57079632679, np.pi / 2])
-def test_right_angles_are_made_of_rounded_ones(written):
-    exact, rounded = (_forearm((angle, 0.3, -2 * angle)) for angle in (np.pi / 2, written))
-    made = edit.right_angles(rounded)
-    for body, expected in zip(made.bodies, exact.bodies, strict=True):
-        for X, Y in ((body.placement, expected.placement), (body.offset, expected.offset)):
-            assert_close(X.rotation, Y.rotation, 1e-5, 1)
-            assert_close(X.rotation.T @ X.rotation, np.eye(3), 10 * EPS)
-            assert set(np.abs(X.rotation[np.abs(X.rotation) < 1e-5])) <= {0.0}
-    ops = [
-        hinge.Robot(m).kernel("mass_matrix", "q").ops.multiplications
-        for m in (made, edit.right_angles(exact))
-    ]
-    assert ops[0] == ops[1]
-    assert edit.right_angles(rounded, 0.0).bodies[2].placement == rounded.bodies[2].placement
 
 
 def test_a_joint_made_of_another_has_its_axis():

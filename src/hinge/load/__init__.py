@@ -1,11 +1,11 @@
-"""From files to mechanisms: URDF, and MJCF through the `mujoco` package."""
+"""From files to mechanisms: URDF, xacro through ROS's package, MJCF through `mujoco`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, ModelError
 from ..model.mechanism import Mechanism
@@ -24,10 +24,13 @@ def load_mechanism(
     isolate: bool = False,
     max_memory: int = MAX_MEMORY,
     max_seconds: float = MAX_SECONDS,
+    lenient: bool = False,
+    xacro_args: Mapping[str, Any] | None = None,
 ) -> Mechanism:
-    """The mechanism in a URDF or MJCF file, or in the text of one; constraints are left out."""
+    """The mechanism in a URDF, xacro or MJCF file, or in the text; constraints are left out."""
     limits = isolate, max_memory, max_seconds
-    return load_closed(path_or_text, floating_base, package_dirs, *limits, False)[0]
+    faults = False, lenient, xacro_args
+    return load_closed(path_or_text, floating_base, package_dirs, *limits, *faults)[0]
 
 
 def load_closed(
@@ -38,16 +41,21 @@ def load_closed(
     max_memory: int,
     max_seconds: float,
     constraints: bool,
+    lenient: bool = False,
+    xacro_args: Mapping[str, Any] | None = None,
 ) -> tuple[Mechanism, tuple[Loop, ...]]:
-    """The mechanism in a URDF or MJCF file, or in the text of one (which begins with "<").
+    """The mechanism in a URDF, xacro or MJCF file, or in the text of one (which begins with "<").
 
     constraints: of an MJCF file what closes its loops, too; a URDF has none.
     isolate, max_memory, max_seconds: of MuJoCo's compiler (`read_closed_mjcf`); no foreign code
-    reads a URDF, and no file that it names is opened.
+    reads a URDF, and no file that it names is opened.  lenient: as of `read_urdf`.
+    xacro_args: arguments of a xacro file, which is expanded if it is called so (.xacro) or if there
+    are some; it is a program, and is not read with `isolate`.
     """
     # a program that loads no file need not wait for the readers
     from .mjcf import read_closed_mjcf
     from .urdf import mechanism_of
+    from .xacro import expanded
     from .xml import parse
 
     if not isinstance(path_or_text, (str, os.PathLike)):
@@ -63,15 +71,23 @@ def load_closed(
         if not (isinstance(limit, (int, float)) and limit > 0):
             raise ArgumentError(f"{name} is {limit!r}; give a positive number")
     root = parse(text, source)
+    if folder is not None and (source.lower().endswith(".xacro") or xacro_args is not None):
+        if isolate:
+            raise ModelError(
+                f"{source}: is a xacro file, which runs Python; it is not read with isolate=True: "
+                f"expand it yourself, or trust it"
+            )
+        root = parse(expanded(source, xacro_args, package_dirs, folder), source)
     if root.tag == "robot":
-        return mechanism_of(root, floating_base, package_dirs, folder), ()
+        return mechanism_of(root, floating_base, package_dirs, folder, lenient), ()
     if root.tag in ("mujoco", "mujocoinclude"):
         limits = isolate, int(max_memory), float(max_seconds)
         place = floating_base, folder, package_dirs
         return read_closed_mjcf(text, source, *place, *limits, bool(constraints))
+    sdf = "; SDF is not read, since no package on PyPI resolves its frames: convert it to URDF"
     raise ModelError(
         f"{source}:{root.line}: the root element is <{root.tag[:60]}>; expected <robot> (URDF) or "
-        f"<mujoco> (MJCF)"
+        f"<mujoco> (MJCF){sdf if root.tag == 'sdf' else ''}"
     )
 
 

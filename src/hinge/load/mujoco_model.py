@@ -37,6 +37,7 @@ __all__ = ["closed_mechanism", "mechanism_from_model"]
 _FREE, _BALL, _SLIDE, _HINGE = range(4)  # mjtJoint
 _SAME, _SAME_AXES = 1, (1, 3)  # mjtSameFrame
 MAX_SIZE = 1e12  # of any number, in SI units
+_NO_LIMIT = 1e10  # mjMAXVAL: a range that goes so far has no end there
 _NUMBERS = (
     *("body_pos", "body_quat", "body_mass", "body_inertia", "body_ipos", "body_iquat"),
     *("jnt_pos", "jnt_axis", "jnt_stiffness", "dof_armature", "dof_damping", "dof_frictionloss"),
@@ -197,7 +198,9 @@ class _Reader:
         if j in self._closed.mimics:
             data["mimic"] = self._closed.mimics[j]
         if nv == 1 and model.jnt_limited[j]:
-            data["lower"], data["upper"] = model.jnt_range[j].tolist()
+            lower, upper = model.jnt_range[j].tolist()
+            data["lower"] = lower if lower > -_NO_LIMIT else -np.inf
+            data["upper"] = upper if upper < _NO_LIMIT else np.inf
         if nv == 1 and model.jnt_actfrclimited[j]:
             data["effort_limit"] = float(np.abs(model.jnt_actfrcrange[j]).max())
         return data

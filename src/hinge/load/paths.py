@@ -1,7 +1,8 @@
 """Names of files: where a mesh is, and how a file that nobody trusts is read.
 
 A mesh is kept by name: `package://`, `file://`, absolute and relative names become paths, wherever
-they lead.  Nothing is opened for that; folders and files are only asked whether they exist.
+they lead.  Nothing but a package.xml is opened for that; folders and files are only asked whether
+they exist.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from urllib.parse import unquote
 
 from .project import folders_above
 
-__all__ = ["PathLike", "packages_given", "read_bounded", "resolve_mesh"]
+__all__ = [
+    "PathLike",
+    "package_folders",
+    "packages_given",
+    "read_bounded",
+    "resolve_mesh",
+    "tried_folders",
+]
 
 PathLike = str | os.PathLike[str]
 
@@ -52,13 +60,10 @@ def resolve_mesh(name: str, folder: PathLike | None, package_dirs: Sequence[Path
     """The path of a mesh that a robot file names.
 
     folder: of the file that names it; None for a text without one: relative names are kept.
-    package_dirs: folders that contain packages, or are packages; then come those of
-    ROS_PACKAGE_PATH and AMENT_PREFIX_PATH, then folders around the file that have the package's
-    name, or contain it.  A package in none of them keeps its URI.
+    package_dirs: as of `package_folders`.  A package that is nowhere keeps its URI.
     """
     if match := _PACKAGE.fullmatch(name):
-        around = () if folder is None else folders_above(Path(os.path.abspath(folder)))
-        return _in_package(name, match[1], match[2], [*packages_given(package_dirs), *around])
+        return _in_package(name, match[1], match[2], package_dirs, folder)
     if name.startswith("file:///"):
         path = unquote(name[len("file://") :])
         # a drive comes after the slash
@@ -70,21 +75,59 @@ def resolve_mesh(name: str, folder: PathLike | None, package_dirs: Sequence[Path
     return os.path.normpath(os.path.join(os.path.abspath(folder), name))
 
 
-def _in_package(uri: str, package: str, rest: str, folders: Sequence[PathLike]) -> str:
+def _in_package(
+    uri: str,
+    package: str,
+    rest: str,
+    package_dirs: Sequence[PathLike],
+    folder: PathLike | None,
+) -> str:
     """The file of a package:// URI, the first that exists, or would in the first such package."""
     if package in (os.curdir, os.pardir):
         return uri
-    roots = [root for root in _package_roots(package, folders) if os.path.isdir(root)]
+    roots = package_folders(package, package_dirs, folder)
     paths = [os.path.normpath(os.path.join(root, rest)) for root in roots]
     return next((path for path in paths if os.path.exists(path)), paths[0] if paths else uri)
 
 
-def _package_roots(package: str, folders: Sequence[PathLike]) -> Iterator[str]:
+def package_folders(
+    package: str, package_dirs: Sequence[PathLike], folder: PathLike | None
+) -> list[str]:
+    """The folders that are a package's, those that are looked at first coming first.
+
+    package_dirs: folders that contain packages, or are packages, by their own name or by that in
+    their package.xml; then come those of ROS_PACKAGE_PATH and AMENT_PREFIX_PATH, then folders
+    around the file.
+    """
+    found = [root for root in tried_folders(package, package_dirs, folder) if os.path.isdir(root)]
+    return list(dict.fromkeys(found))
+
+
+def tried_folders(
+    package: str, package_dirs: Sequence[PathLike], folder: PathLike | None
+) -> Iterator[str]:
     """Every folder that may be the package's."""
-    for folder in folders:
-        if Path(folder).name == package:
-            yield str(folder)
-        yield os.path.join(folder, package)
+    around = [] if folder is None else folders_above(Path(os.path.abspath(folder)))
+    for place in [*packages_given(package_dirs), *map(str, around)]:
+        if _is_called(place, package):
+            yield place
+        yield os.path.join(place, package)
+
+
+def _is_called(folder: str, package: str) -> bool:
+    """Whether a folder is a package of that name."""
+    if Path(folder).name == package:
+        return True
+    try:
+        manifest = read_bounded(os.path.join(folder, "package.xml"), _MANIFEST)
+    except OSError:
+        return False
+    name = _NAME.search(manifest.decode("utf-8", "ignore"))
+    return name is not None and name[1] == package
+
+
+_MANIFEST = 1_000_000
+_NAME = re.compile(r"<name>\s*([^<\s]+)\s*</name>")
 
 
 def packages_given(package_dirs: Sequence[PathLike]) -> list[str]:

@@ -40,7 +40,7 @@ from .paths import PathLike
 from .urdf_shapes import ShapeReader, origin_pose
 from .xml import MAX_SIZE, Element, parse, shortened
 
-__all__ = ["check_spelling", "mechanism_of", "read_urdf"]
+__all__ = ["check_spelling", "mechanism_of", "read_urdf", "turn_z_to"]
 
 ROOT_JOINT = "root_joint"
 
@@ -76,18 +76,22 @@ def read_urdf(
     floating_base: bool = False,
     package_dirs: Sequence[PathLike] = (),
     folder: PathLike | None = None,
+    lenient: bool = False,
 ) -> Mechanism:
     """The mechanism that a URDF text describes.
 
     source: the file's name, for messages; folder: where it lies, for relative mesh names.
     floating_base: the root link moves freely, carried by `Free()` "root_joint"; otherwise it is
     welded to the ground.  A root link named "world" is the ground itself, so it cannot float.
-    package_dirs: where package:// leads, as in `resolve_mesh`.
+    package_dirs: where package:// leads, as in `package_folders`.
+    lenient: go on past faults that do no harm: a mimic of a joint that is not there or has not one
+    DoF (the joint moves on its own), a link that nothing is joined to, negative damping or friction
+    (left out).
 
     A wrong file is one `ModelError` "file:line: …"; what is odd but can be read is a
     `ModelWarning`, and so is an inertia that no body can have.
     """
-    return mechanism_of(parse(text, source), floating_base, package_dirs, folder)
+    return mechanism_of(parse(text, source), floating_base, package_dirs, folder, lenient)
 
 
 def mechanism_of(
@@ -95,8 +99,10 @@ def mechanism_of(
     floating_base: bool = False,
     package_dirs: Sequence[PathLike] = (),
     folder: PathLike | None = None,
+    lenient: bool = False,
 ) -> Mechanism:
     """The mechanism that the root element of a URDF file describes; arguments as of `read_urdf`."""
+    robot.remarks.lenient = lenient
     check_spelling(robot)
     links = _links(robot)
     edges = _edges(robot, links)
@@ -191,6 +197,12 @@ def _root(links: dict[str, Element], edges: dict[str, _Edge]) -> str:
     """The one link that no joint carries, and from which every link is reached."""
     carriers = {edge.child: edge for edge in edges.values()}
     roots = [name for name in links if name not in carriers]
+    parents = {edge.parent for edge in edges.values()}
+    for name in [n for n in roots if n not in parents and links[n].remarks.lenient]:
+        if len(roots) > 1:
+            stray = links.pop(name)
+            stray.remark(f"stray {name}", f"{stray} is joined to nothing; it is left out")
+            roots.remove(name)
     if len(roots) > 1:
         names = ", ".join(f"{shortened(n)} (line {links[n].line})" for n in roots[:8])
         raise links[roots[1]].error(
@@ -262,15 +274,17 @@ def _mimic(edge: _Edge, edges: dict[str, _Edge]) -> Mimic | None:
         return None
     leader = element.string("joint")
     where = f"joint {shortened(edge.name)} mimics {shortened(leader)}"
+    alone = "the joint moves on its own"
     if leader not in edges:
-        raise element.error(f"{where}, which is not there; {did_you_mean(leader[:60], edges)}")
+        hint = did_you_mean(leader[:60], edges)
+        element.fault(f"{where}, which is not there", hint, alone)
+        return None
     for joint in (edges[leader], edge):
         nv = _JOINTS[joint.kind].nv
         if nv != 1:
-            raise element.error(
-                f"{where}, but {shortened(joint.name)} is {joint.kind} and has {nv} DoF; "
-                "both need one"
-            )
+            what = f"{where}, but {shortened(joint.name)} is {joint.kind} and has {nv} DoF"
+            element.fault(what, "both need one", alone)
+            return None
     return Mimic(leader, element.number("multiplier", 1.0), element.number("offset", 0.0))
 
 
@@ -283,6 +297,11 @@ def _joint(edge: _Edge, mimic: Mimic | None) -> Joint:
     if dynamics is not None:
         data |= {name: dynamics.number(name, 0.0) for name in ("damping", "friction", "armature")}
         data["stiffness"] = dynamics.number("spring_stiffness", 0.0)
+        for name in ("damping", "friction"):
+            if data[name] < 0 and dynamics.remarks.lenient:
+                what = f"{edge.element} has {name}={data[name]:g}, below 0; it is left out"
+                dynamics.remark(f"{name} of {edge.name}", what)
+                data[name] = 0.0
         data["rest"] = dynamics.number("spring_reference", 0.0)
     data |= _limits(edge)
     if kind in (Revolute, Prismatic):
@@ -339,11 +358,11 @@ def _frames(edge: _Edge, joint: Joint) -> tuple[Transform, Transform]:
     origin = origin_pose(_only(edge.element, "origin"))
     if not isinstance(joint, Planar):
         return origin, Transform()
-    turn = Transform(_turn_z_to(_axis(edge.element)))
+    turn = Transform(turn_z_to(_axis(edge.element)))
     return origin @ turn, turn.inv
 
 
-def _turn_z_to(n: np.ndarray) -> np.ndarray:
+def turn_z_to(n: np.ndarray) -> np.ndarray:
     """The smallest rotation with R z = n, for a unit vector n; half a turn about x for −z."""
     sine = np.hypot(n[0], n[1])
     axis = np.array([-n[1], n[0], 0]) / sine if sine > 1e-15 else np.array([1.0, 0.0, 0.0])
@@ -371,7 +390,7 @@ def _add_root(
 ) -> None:
     name, contents = link.string("name"), _contents(link, reader)
     if name == GROUND:
-        builder.dress_ground(contents["visuals"], contents["collisions"])
+        builder.dress_ground(**contents)
         return
     # no joint of the file is called "", so a welded root takes no name away
     joint, joint_name = (Free(), ROOT_JOINT) if floating_base else (Fixed(), "")
@@ -495,7 +514,10 @@ def check_spelling(robot: Element) -> None:
         raise robot.error(f"the root element is {robot}; expected <robot> for URDF")
     for child in robot.children:
         if child.tag.startswith("xacro:") and child.tag not in _SKIPPED["robot"]:
-            raise child.error(f"{child} is xacro, not URDF; expand the file with xacro first")
+            raise child.error(
+                f"{child} is xacro, not URDF; expand it: name the file .xacro, or load it with "
+                "xacro_args={}"
+            )
     for joint in (joint for other in robot.all("gazebo") for joint in other.all("joint")):
         joint.remark("loops", f"<gazebo> closes a loop by {joint}, which is left out")
     for element in _elements(robot):

@@ -35,6 +35,9 @@ _INFINITY = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 class Remarks:
     """What was not read as it is written, told as warnings at the end: the first of each kind."""
 
+    # go on past faults that do no harm
+    lenient = False
+
     def __init__(self) -> None:
         self._found: dict[str, dict[str, None]] = {}
 
@@ -77,6 +80,12 @@ class Element:
     def remark(self, kind: str, message: str) -> None:
         """Note something about this element, to be told with the document's other remarks."""
         self.remarks.add(kind, f"{self.where}: {message}")
+
+    def fault(self, message: str, hint: str, instead: str) -> None:
+        """Refuse something with a hint, or, where the user is lenient, remark on what is done."""
+        if not self.remarks.lenient:
+            raise self.error(f"{message}; {hint}")
+        self.remark(f"fault {self.line} {message}", f"{message}; {instead}")
 
     def all(self, tag: str) -> list[Element]:
         """The children with this tag, in the order of the file."""

@@ -48,7 +48,7 @@ class MechanismBuilder:
         self._links: dict[str, tuple[str, Body]] = {}
         self._joint_names: set[str] = set()
         self._frames: dict[str, tuple[str, Transform]] = {}
-        self._ground: tuple[tuple[Shape, ...], tuple[Shape, ...]] = ((), ())
+        self._ground = ground()
 
     def add(
         self,
@@ -93,15 +93,21 @@ class MechanismBuilder:
         return self
 
     def dress_ground(
-        self, visuals: Iterable[Shape] = (), collisions: Iterable[Shape] = ()
+        self,
+        visuals: Iterable[Shape] = (),
+        collisions: Iterable[Shape] = (),
+        inertia: Inertia | None = None,
     ) -> MechanismBuilder:
-        """Give the ground shapes."""
-        self._ground = (self._ground[0] + tuple(visuals), self._ground[1] + tuple(collisions))
+        """Give the ground shapes, and an inertia for when it is put on something that moves."""
+        still = self._ground
+        inertia = still.inertia if inertia is None else still.inertia + inertia
+        shapes = still.visuals + tuple(visuals), still.collisions + tuple(collisions)
+        self._ground = ground(*shapes, inertia)
         return self
 
     def build(self) -> Mechanism:
         """The mechanism: depth first, fixed joints merged, everything checked."""
-        bodies = [ground(*self._ground)]
+        bodies = [self._ground]
         welded: list[list[tuple[Body, Transform]]] = [[]]
         home = {GROUND: Frame(GROUND, 0)}
         for parent, link in self._depth_first():
@@ -224,11 +230,15 @@ def _pose(where: str, X: Transform | None) -> Transform:
 
 
 def _with_welded(body: Body, links: list[tuple[Body, Transform]]) -> Body:
-    """The body with links welded on at their poses; the ground's inertia stays nothing."""
+    """The body with links welded on at their poses.
+
+    What is welded to the ground moves nothing; its inertia is kept for when the robot is put on
+    something that moves.
+    """
     if not links:
         return body
     inertia = body.inertia
-    for link, X in links if body.parent >= 0 else ():
+    for link, X in links:
         inertia = inertia + link.inertia.moved(X)
     visuals = [shape.moved(X) for link, X in links for shape in link.visuals]
     collisions = [shape.moved(X) for link, X in links for shape in link.collisions]

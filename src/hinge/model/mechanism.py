@@ -364,9 +364,14 @@ class Mechanism:
         return {name: self.__dict__[name] for name in self.__dataclass_fields__}
 
 
-def ground(visuals: tuple[Shape, ...] = (), collisions: tuple[Shape, ...] = ()) -> Body:
-    """Body 0, which does not move."""
-    return Body(GROUND, -1, "", Fixed(), Transform(), Inertia(), Transform(), visuals, collisions)
+def ground(
+    visuals: tuple[Shape, ...] = (),
+    collisions: tuple[Shape, ...] = (),
+    inertia: Inertia | None = None,
+) -> Body:
+    """Body 0, which does not move; no sweep reads its inertia."""
+    still = Inertia() if inertia is None else inertia
+    return Body(GROUND, -1, "", Fixed(), Transform(), still, Transform(), visuals, collisions)
 
 
 def transfer(body: Body, q: np.ndarray) -> ForceTransfer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from .underactuated import Underactuated
 if TYPE_CHECKING:
     from ..viewer.scene import Scene
 
-__all__ = ["Robot", "check_robot", "load", "view"]
+__all__ = ["Robot", "check_robot", "load", "load_description", "view"]
 
 
 class Robot(
@@ -62,8 +62,10 @@ def load(
     max_memory: int = MAX_MEMORY,
     max_seconds: float = MAX_SECONDS,
     constraints: bool = False,
+    lenient: bool = False,
+    xacro_args: Mapping[str, Any] | None = None,
 ) -> Robot:
-    """A robot from a URDF or MJCF file, or from the text of one.
+    """A robot from a URDF, xacro or MJCF file, or from the text of a URDF or MJCF file.
 
     floating_base: let the root link move freely instead of welding it to the world.
     package_dirs: where the packages of package:// mesh addresses are, and folders besides its own
@@ -72,11 +74,32 @@ def load(
     max_memory, max_seconds: the bytes that an MJCF file may ask for, and the time of that process.
     constraints: read the equality constraints of an MJCF file: `robot.constraints` close loops,
     joints that are coupled mimic each other.
+    lenient: go on past faults of a URDF that do no harm, such as a mimic of a joint that is not
+    there, with a `ModelWarning` about each.
+    xacro_args: values of the arguments of a xacro file, which runs Python: load none of strangers.
     """
-    limits, text = (isolate, max_memory, max_seconds), str(path_or_text).lstrip()
+    limits = isolate, max_memory, max_seconds, constraints, lenient, xacro_args
+    text = str(path_or_text).lstrip()
     with during(f"loading {'a text' if text.startswith('<') else text}"):
-        found = load_closed(path_or_text, floating_base, package_dirs, *limits, constraints)
+        found = load_closed(path_or_text, floating_base, package_dirs, *limits)
         return Robot(found[0], constraints=[LoopConstraint(*loop) for loop in found[1]])
+
+
+def load_description(
+    name: str,
+    floating_base: bool = False,
+    lenient: bool = False,
+    xacro_args: Mapping[str, Any] | None = None,
+) -> Robot:
+    """A robot by name, such as "panda_description": through `robot_descriptions`, which fetches it.
+
+    lenient, xacro_args: as of `load`; arguments go before those that the description has.
+    """
+    from ..load.descriptions import description
+
+    path, folders, arguments = description(name)
+    arguments |= xacro_args or {}
+    return load(path, floating_base, folders, lenient=lenient, xacro_args=arguments or None)
 
 
 def view(robot: Robot, q: ArrayLike | None = None, **settings: Any) -> Scene:

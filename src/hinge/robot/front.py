@@ -71,10 +71,14 @@ class Front(JointData):
             check_choice(where, "a parameter", name, PARAMETERS)
         self._mechanism, self._dtype = mechanism, check_dtype(where, dtype)
         self._threads, self._constraints = threads, as_constraints(where, constraints)
-        for frame in (name for c in self._constraints for name in (c.left, c.right)):
-            mechanism.frame(frame)
         self._parameters, self._numbers = names, {}
+        self._check_constraints()
         self._start()
+
+    def _check_constraints(self) -> None:
+        """Refuse those of frames that are not there."""
+        for frame in (name for c in self._constraints for name in (c.left, c.right)):
+            self._mechanism.frame(frame)
 
     def _start(self) -> None:
         """Nothing made and nothing learned yet."""
@@ -100,8 +104,9 @@ class Front(JointData):
                 which = "" if mechanism is None else f" {mechanism.name!r}"
                 raise ImmutableError(
                     f"robot{which}: {name} cannot be set: kernels are compiled for it as it is; "
-                    f"make another one (hinge.edit changes mechanisms, hinge.Robot takes dtype, "
-                    f"threads and parameters), or a subclass with attributes of its own"
+                    f"make another one (hinge.edit.with_joint and its like give robots with other "
+                    f"numbers, hinge.Robot takes dtype, threads and parameters), or a subclass "
+                    f"with attributes of its own"
                 )
         object.__setattr__(self, name, value)
 
@@ -345,6 +350,13 @@ class Front(JointData):
         other = object.__new__(type(self))
         other.__setstate__({**self.__getstate__(), "_numbers": dict(numbers)})
         other._kept = self._kept
+        return other
+
+    def _with_mechanism(self, mechanism: Mechanism) -> Self:
+        """A robot like this one of another mechanism: what `hinge.edit` gives back."""
+        other = object.__new__(type(self))
+        other.__setstate__({**self.__getstate__(), "_mechanism": mechanism})
+        other._check_constraints()
         return other
 
     def _keep(self, asked: Any, make: Callable[[], Any]) -> Any:

@@ -221,7 +221,8 @@ def _radius(body: Body, ends: list[np.ndarray], typical: float) -> float:
     """Of limbs as heavy as the body, if they are as heavy as most."""
     start = _socket(body).translation
     length = sum(float(np.linalg.norm(p - start)) for p in ends) or typical
-    radius = np.sqrt(max(body.inertia.mass, 0.0) / (np.pi * length * _DENSITY))
+    mass = body.inertia.mass if body.parent >= 0 else 0.0
+    radius = np.sqrt(max(mass, 0.0) / (np.pi * length * _DENSITY))
     return float(np.clip(radius, 0.07 * typical, 0.3 * typical))
 
 

@@ -216,7 +216,7 @@ class Scene:
     @property
     def weight(self) -> float:
         """Of the robot on Earth, N; 1 for one without mass."""
-        return 9.81 * sum(b.inertia.mass for b in self.actor.mechanism.bodies) or 1.0
+        return 9.81 * sum(b.inertia.mass for b in self.actor.mechanism.bodies[1:]) or 1.0
 
     def _tips(self) -> list[tuple[int, np.ndarray]]:
         """The outermost bodies, each with its origin."""

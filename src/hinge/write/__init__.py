@@ -1,0 +1,105 @@
+"""From mechanisms to files: URDF and MJCF, such that reading them gives the same dynamics."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from ..errors import ArgumentError, ModelError
+from ..model.edit.rebuild import mechanism_in
+from ..model.mechanism import Mechanism
+
+__all__ = ["save"]
+
+_FORMATS = {".urdf": "URDF", ".xml": "MJCF", ".mjcf": "MJCF"}
+
+
+def save(robot: Any, path: str | Path, *, overwrite: bool = False, lenient: bool = False) -> Path:
+    """Write a robot or a mechanism into a file, `.urdf` or `.xml` (MJCF), whole or not at all.
+
+    What the format cannot hold and the dynamics needs is refused by name; with `lenient` it is left
+    out with a `ModelWarning`, as shapes and limits that it cannot hold always are.
+    overwrite: replace a file that is there already, which is refused otherwise.
+    """
+    mech = mechanism_in("save", robot)
+    place = _place(path, overwrite)
+    closing = [f"{c.left} to {c.right}" for c in getattr(robot, "constraints", ())]
+    text = _text(mech, closing, place, lenient)
+    try:
+        _write(place, text, overwrite)
+    except FileExistsError:
+        raise _exists(place) from None
+    except OSError as problem:
+        raise ArgumentError(f"cannot write {str(place)!r}: {problem.strerror or problem}") from None
+    return place
+
+
+def _place(path: Any, overwrite: bool) -> Path:
+    """The path of a file that may be written."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise ArgumentError(f"save needs a path that ends in .urdf or .xml, got {path!r}")
+    place = Path(path)
+    if place.suffix.lower() not in _FORMATS:
+        raise ArgumentError(
+            f"cannot save as {place.name!r}: its ending says no format; known are .urdf, and .xml "
+            f"or .mjcf for MJCF"
+        )
+    if place.exists() and not overwrite:
+        raise _exists(place)
+    return place
+
+
+def _exists(place: Path) -> ArgumentError:
+    return ArgumentError(
+        f"{str(place)!r} is there already; save with overwrite=True, or under another name"
+    )
+
+
+def _text(mech: Mechanism, closing: list[str], place: Path, lenient: bool) -> str:
+    from .losses import Losses
+    from .mjcf import mjcf_text
+    from .urdf import urdf_text
+
+    kind = _FORMATS[place.suffix.lower()]
+    losses = Losses(mech.name, kind, lenient)
+    _check_names(mech)
+    for names in closing:
+        losses.lose("constraints that close loops", names)
+    text = (urdf_text if kind == "URDF" else mjcf_text)(mech, place.absolute().parent, losses)
+    losses.tell()
+    return text
+
+
+def _check_names(mech: Mechanism) -> None:
+    """Refuse names that XML cannot hold, or that do not come back as they are."""
+    for name in (*mech.frame_names, *mech.joint_names):
+        if not name or name != name.strip() or not name.isprintable():
+            raise ModelError(
+                f"cannot save {mech.name!r}: the name {name!r} does not fit into a file; names are "
+                f"not empty, printable, and without space around them"
+            )
+
+
+def _write(place: Path, text: str, overwrite: bool) -> None:
+    """Put the text under its name in one step: nobody ever sees half of it."""
+    number, beside = tempfile.mkstemp(prefix=".", suffix=place.suffix, dir=place.absolute().parent)
+    try:
+        with open(number, "w", encoding="utf-8") as file:
+            file.write(text)
+        if not overwrite:
+            # who comes first has the name
+            open(place, "x").close()
+        os.chmod(beside, 0o666 & ~_umask())
+        os.replace(beside, place)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def _umask() -> int:
+    """What new files are not allowed."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
