@@ -32,10 +32,10 @@ def test_derivatives_on_feet_are_pinocchios(name, reference):
     contacts = [Contact(frame, kind, reference=reference) for frame in frames]
     tau = robot.inverse_dynamics(s.q, s.qd, s.qdd)
     got = robot.alg.constrained_forward_dynamics_derivatives(s.q, s.qd, tau, contacts)
-    models, datas = held_by_pinocchio(oracle, contacts)
+    data, models, datas = held_by_pinocchio(oracle, contacts)
     state = oracle.configuration(s.q), oracle.G @ s.qd, oracle.G @ tau
     steps = pin.ProximalSettings(1e-12, 1e-12, 10)
-    model, data, G, rows = oracle.model, oracle.data, oracle.G, rows_of(contacts)
+    model, G, rows = oracle.model, oracle.G, rows_of(contacts)
     pin.constraintDynamics(model, data, *state, models, datas, steps)
     pin.computeConstraintDynamicsDerivatives(model, data, models, datas, steps)
     for ours, theirs in (("dq", "ddq_dq"), ("dqd", "ddq_dv"), ("dtau", "ddq_dtau")):
@@ -54,9 +54,9 @@ def test_derivatives_of_impacts_are_pinocchios(name):
     contacts = [Contact(frame, kind, reference="body") for frame in frames]
     back = np.full(len(contacts), 0.3)
     got = robot.alg.impulse_dynamics_derivatives(s.q, s.qd, contacts, back)
-    models, datas = held_by_pinocchio(oracle, contacts)
+    data, models, datas = held_by_pinocchio(oracle, contacts)
     steps = pin.ProximalSettings(1e-12, 0.0, 1)
-    model, data, G, rows = oracle.model, oracle.data, oracle.G, rows_of(contacts)
+    model, G, rows = oracle.model, oracle.G, rows_of(contacts)
     state = oracle.configuration(s.q), G @ s.qd
     pin.impulseDynamics(model, data, *state, models, datas, 0.3, steps)
     pin.computeImpulseDynamicsDerivatives(model, data, models, datas, 0.3, steps)

@@ -62,6 +62,13 @@ def same(got, expected):
     return np.array_equal(got, expected)
 
 
+def nearly(got, expected):
+    """The same to a digit or so: code for one sample may round otherwise than that for many."""
+    several = isinstance(expected, tuple)
+    pairs = zip(got, expected, strict=True) if several else [(got, expected)]
+    return all(np.abs(a - b).max(initial=0) <= 4 * EPS * np.abs(b).max(initial=0) for a, b in pairs)
+
+
 def spelled(name, given):
     """The same arguments by place, by name, and in between."""
     order = [p.name for p in vars_of(name) if p.name in given]
@@ -85,10 +92,10 @@ def test_every_spelling_goes_straight_to_machine_code(name, monkeypatch):
     several = getattr(robot, name)(**batch)
     monkeypatch.setattr(hinge.Kernel, "evaluate", None)
     monkeypatch.setattr(Method, "call", None)
-    for args, keywords in spelled(name, given):
-        got = getattr(robot, name)(*args, **keywords)
+    straight = [getattr(robot, name)(*args, **keywords) for args, keywords in spelled(name, given)]
+    for got in straight:
         assert type(got) is type(expected)
-        assert same(got, expected)
+        assert same(got, straight[0]) and nearly(got, expected)
     got = getattr(robot, name)(**batch)
     assert type(got) is type(several) and same(got, several)
 
