@@ -48,6 +48,23 @@ def test_what_is_still_to_come_costs_what_it_says():
     np.testing.assert_allclose(np.trapezoid(rate, run.t), x @ law.cost @ x, rtol=1e-4)
 
 
+def test_a_motion_is_come_back_to():
+    """Along a motion of any length the gains at its start are those of the point, if it stays."""
+    robot, goal, dt = zoo.arm(2), np.array([0.4, -0.3]), 0.01
+    hold = robot.gravity_forces(goal)
+    still = np.tile(goal, (400, 1)), np.zeros((400, 2)), np.tile(hold, (399, 1))
+    law = control.tracking(robot, *still, dt, [100.0, 100.0, 1.0, 1.0], 1e-3)
+    point = control.lqr(robot, goal, [100.0, 100.0, 1.0, 1.0], 1e-3, dt=dt)
+    assert_close(law.gains[0], point.gains, 1e-6)
+    way = control.quintic(robot, [0.0, 0.0], goal, duration=1.0)
+    q, qd, qdd = map(np.array, zip(*map(way, dt * np.arange(101)), strict=True))
+    law = control.tracking(
+        robot, q, qd, robot.inverse_dynamics(q, qd, qdd)[:-1], dt, [1e3, 1e3, 1, 1], 1e-3
+    )
+    run = simulate(robot, q[0] + 0.1, None, law, duration=1.0, dt=dt, limits=False)
+    assert np.abs(run.q[-1] - goal).max() < 5e-3
+
+
 def test_a_mode_out_of_reach_is_said():
     with pytest.raises(SingularError, match="out of reach"):
         control.riccati(np.diag([2.0, 0.5]), [[0.0], [1.0]], 1.0, 1.0)
@@ -61,6 +78,10 @@ def test_a_mode_out_of_reach_is_said():
         (lambda: control.riccati(np.eye(2), np.eye(3), 1.0, 1.0), "A has shape"),
         (lambda: control.riccati(np.eye(2), np.eye(2), -1.0, 1.0), "Q is -1.0"),
         (lambda: control.riccati(np.eye(2), np.eye(2), 1.0, 0.0), "R is 0.0"),
+        (
+            lambda: control.tracking(zoo.arm(2), [[0, 0]], [[0, 0]], [[0, 0]], 0.1, 1.0, 1.0),
+            "expected \\(T \\+ 1",
+        ),
         (
             lambda: control.lqr(zoo.acrobot(), [1.0, 0.0], 1.0, 1.0, active=[False, True]),
             "does not stay at rest",

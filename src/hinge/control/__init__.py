@@ -4,7 +4,7 @@ from . import space
 from .diagonal import PoseFeedback, RateFeedback
 from .ilqr import ILQR, Plan
 from .joint_space import ComputedTorque, GravityCompensation, JointMotion
-from .linear_quadratic import Gains, LinearFeedback, lqr, riccati
+from .linear_quadratic import Gains, LinearFeedback, Tracking, lqr, riccati, tracking
 from .mppi import MPPI, Sampled
 from .task_space import Impedance, OperationalSpace
 from .trajectories import Quintic, TimedPath, quintic, time_optimal
@@ -25,9 +25,11 @@ __all__ = [
     "RateFeedback",
     "Sampled",
     "TimedPath",
+    "Tracking",
     "lqr",
     "quintic",
     "riccati",
     "space",
     "time_optimal",
+    "tracking",
 ]

@@ -12,6 +12,8 @@ and H → P.  A Cayley transform turns (1) into (2): with A_γ = A − γ1 and W
 
     A₀ = 1 + 2γ W⁻ᵀ,   G₀ = 2γ A_γ⁻¹ G W⁻¹,   H₀ = 2γ W⁻¹ H A_γ⁻¹                                (4)
 
+Along a motion the equation (2) is run backward from its end, with A and B of every step.
+
 x = (q ⊟ q̂, q̇ − q̇̂) along the joints' tangents, u = τ − τ̂ of the driven joints.
 """
 
@@ -25,10 +27,11 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError, SingularError
 from ..robot import Robot, check_robot
-from ..runtime.arguments import single
-from .law import Feedback
+from ..runtime.arguments import broadcast, single
+from ..runtime.check import check_number
+from .law import Feedback, within
 
-__all__ = ["Gains", "LinearFeedback", "lqr", "riccati"]
+__all__ = ["Gains", "LinearFeedback", "Tracking", "lqr", "riccati", "tracking"]
 
 _DOUBLINGS = 60
 _LEFT = 1e-13  # of P: what another doubling may still change
@@ -85,6 +88,65 @@ def lqr(
     gains = np.zeros((nv, 2 * nv))
     gains[driven] = found.K
     return LinearFeedback(robot, goal, hold, gains, found.P)
+
+
+class Tracking(Feedback):
+    """τ = τ̂ − K (q ⊟ q̂, q̇ − q̇̂) of the step that t is in, within the effort limits.
+
+    q: (T + 1, nq), qd: (T + 1, nv), tau: (T, nv), the motion, in steps of dt; gains: (T, nv, 2 nv).
+    As a law it takes numbers: which step it is cannot be traced.
+    """
+
+    def __init__(
+        self, robot: Robot, dt: float, motion: Sequence[np.ndarray], K: np.ndarray
+    ) -> None:
+        self.robot, self.dt, self.gains = robot, dt, K
+        self.q, self.qd, self.tau = motion
+
+    def _force(self, t: Any, q: Any, qd: Any) -> np.ndarray:
+        i = min(max(int(t / self.dt + 1e-9), 0), len(self.tau) - 1)
+        off = self.robot.difference(self.q[i], q)
+        return self.tau[i] - self.gains[i] @ np.concatenate([off, qd - self.qd[i]])
+
+    def __call__(self, t: Any, q: Any, qd: Any) -> np.ndarray:
+        """The joint forces, (nv,), of one sample."""
+        return within(self.robot, self._force(t, np.asarray(q), np.asarray(qd)))
+
+
+def tracking(
+    robot: Robot,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    dt: float,
+    Q: ArrayLike,
+    R: ArrayLike,
+    active: Sequence[str] | ArrayLike | None = None,
+) -> Tracking:
+    """The law that brings a robot back to a motion at the least cost: q (T + 1, nq), tau (T, nv).
+
+    dt: of a step, in which a force is held.  Q, R, active: as in `lqr`; Q counts at the end, too.
+    """
+    where = f"tracking of {check_robot('tracking', robot).name!r}"
+    named = {"q": q, "qd": qd, "tau": tau}
+    motion = [broadcast(where, [robot._argument(n, x)])[n] for n, x in named.items()]
+    steps = len(motion[2]) if motion[2].ndim == 2 else 0
+    if not steps or [len(x) for x in motion] != [steps + 1, steps + 1, steps]:
+        raise ArgumentError(
+            f"{where}: q, qd and tau have shapes {', '.join(str(x.shape) for x in motion)}; "
+            f"expected (T + 1, {robot.nq}), (T + 1, {robot.nv}), (T, {robot.nv})"
+        )
+    driven = np.flatnonzero(np.ones(robot.nv) if active is None else robot.mechanism.driven(active))
+    held = check_number(where, "dt", dt, above=0)
+    A, B = robot.linearize(motion[0][:-1], motion[1][:-1], motion[2], held)
+    P, r = _weight("Q", Q, 2 * robot.nv, 0.0), _weight("R", R, len(driven), np.finfo(float).tiny)
+    cost, gains = P, np.zeros((steps, robot.nv, 2 * robot.nv))
+    for i in range(steps - 1, -1, -1):
+        a, b = A[i], B[i][:, driven]
+        K = np.linalg.solve(r + b.T @ P @ b, b.T @ P @ a)
+        P = cost + a.T @ P @ (a - b @ K)  # (2)
+        P, gains[i, driven] = (P + P.T) / 2, K
+    return Tracking(robot, held, motion, gains)
 
 
 def riccati(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, discrete: bool = True) -> Gains:
