@@ -109,6 +109,8 @@ def test_forces_stay_within_the_limits():
         (lambda: control.GravityCompensation(ARM, GOAL, damping=[1, 2]), "or 7 of them"),
         (lambda: control.ComputedTorque(ARM, lambda t: (GOAL, GOAL))(0.0, GOAL, GOAL), "reference"),
         (lambda: control.OperationalSpace(ARM, "tool", np.eye(3)), "target"),
+        (lambda: control.OperationalSpace(ARM, "tool", "home"), "target is 'home'"),
+        (lambda: control.Impedance(ARM, "tool", np.ma.array(np.eye(4), mask=np.eye(4))), "masked"),
         (lambda: control.Impedance(ARM, "tool", np.eye(4), stiffness=(1, 2, 3)), "or 6 of them"),
     ],
 )

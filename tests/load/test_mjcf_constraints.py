@@ -209,3 +209,11 @@ def test_gymnasium_s_ant_says_what_it_stands_on():
     with pytest.warns(hinge.ModelWarning, match="contacts with the ground of torso_geom") as said:
         hinge.load(f"{folder}/assets/ant.xml")
     assert len(said) == 1
+
+
+def test_what_is_one_body_anyway_is_refused_by_name():
+    lid = '<body name="lid" pos="0 0 .3"><geom size=".05"/></body></body>\n  </worldbody>'
+    text = LOOPS.format('<weld name="glue" body1="stone" body2="lid"/>')
+    text = text.replace("</body>\n  </worldbody>", lid)
+    with pytest.raises(hinge.ModelError, match="'glue' holds bodies together that cannot move"):
+        hinge.load(text, constraints=True)
