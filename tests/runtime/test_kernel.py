@@ -501,12 +501,15 @@ def test_nothing_leaks():
     tracemalloc.start()
     calls(200)
     gc.collect()
-    before = tracemalloc.get_traced_memory()[0]
-    calls(10_000)
-    gc.collect()
-    grown = tracemalloc.get_traced_memory()[0] - before
+    grown = []
+    for _ in range(3):
+        before = tracemalloc.get_traced_memory()[0]
+        calls(4_000)
+        gc.collect()
+        grown.append(tracemalloc.get_traced_memory()[0] - before)
     tracemalloc.stop()
-    assert grown < 50_000
+    # threads of other tests may take memory meanwhile; a leak grows every time
+    assert min(grown) < 20_000
     after = [sys.getrefcount(a) for a in watched]
     assert all(abs(a - b) < 100 for a, b in zip(after, counts, strict=True))
     assert after[:exact] == counts[:exact]
