@@ -64,9 +64,12 @@ def same(got, expected):
 
 def nearly(got, expected):
     """The same to a digit or so: code for one sample may round otherwise than that for many."""
-    several = isinstance(expected, tuple)
-    pairs = zip(got, expected, strict=True) if several else [(got, expected)]
+    pairs = zip(got, expected, strict=True)
     return all(np.abs(a - b).max(initial=0) <= 4 * EPS * np.abs(b).max(initial=0) for a, b in pairs)
+
+
+# sums of its long products are fused otherwise for one sample than for many
+ROUNDED_APART = {"constrained_forward_dynamics_derivatives"}
 
 
 def spelled(name, given):
@@ -93,9 +96,10 @@ def test_every_spelling_goes_straight_to_machine_code(name, monkeypatch):
     monkeypatch.setattr(hinge.Kernel, "evaluate", None)
     monkeypatch.setattr(Method, "call", None)
     straight = [getattr(robot, name)(*args, **keywords) for args, keywords in spelled(name, given)]
+    as_checked = nearly if name in ROUNDED_APART else same
     for got in straight:
         assert type(got) is type(expected)
-        assert same(got, straight[0]) and nearly(got, expected)
+        assert same(got, straight[0]) and as_checked(got, expected)
     got = getattr(robot, name)(**batch)
     assert type(got) is type(several) and same(got, several)
 

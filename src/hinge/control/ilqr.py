@@ -111,7 +111,7 @@ class ILQR:
         where = f"ILQR for {check_robot('ILQR', robot).name!r}"
         self.robot, self.dt = robot, check_number(where, "dt", dt, above=0)
         self._problem = Problem(where, robot, running, terminal, active, step)
-        bound = self._problem._vector("inequality", inequality, "tau") if inequality else None
+        bound = self._problem.vector("inequality", inequality, "tau") if inequality else None
         self._inequality: Callable[..., Any] = bound or (lambda *state: np.zeros(0))
 
     # what is traced

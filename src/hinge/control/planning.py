@@ -58,8 +58,8 @@ class Problem:
         step: Step | None,
     ) -> None:
         self.where, self.robot, self.own_step = where, robot, step
-        self.running = self._vector("running", running, "tau")
-        self.terminal = self._vector("terminal", terminal)
+        self.running = self.vector("running", running, "tau")
+        self.terminal = self.vector("terminal", terminal)
         mask = np.ones(robot.nv) if active is None else robot.mechanism.driven(active)
         self.driven = np.flatnonzero(mask)
         self.most = robot.effort_limit[self.driven]
@@ -151,7 +151,7 @@ class Problem:
         still = np.zeros(2 * nv + sum(len(a) for a in more))
         return fn(q, qd, *more), jacobian(beside)(still, q, qd, *more)
 
-    def _vector(self, name: str, fn: Residuals, *more: str) -> Residuals:
+    def vector(self, name: str, fn: Residuals, *more: str) -> Residuals:
         """The function with an array of one dimension as its result, if it can be traced."""
         if not callable(fn):
             raise ArgumentError(
