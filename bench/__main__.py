@@ -13,12 +13,16 @@ from rich.console import Console
 
 from .calls import ROBOTS as CALLED
 from .calls import calls
+from .compiling import ROBOTS as COMPILED
+from .compiling import compiled
 from .contact import held, held_derivatives
 from .fresh import first_call, import_times
 from .ground import grounds
 from .hybrid import LINKS, hybrids
 from .linearized import ROBOTS as LINEARIZED
 from .linearized import linearized
+from .long import LINKS as LONG
+from .long import longs
 from .measure import (
     BATCH,
     Settings,
@@ -34,7 +38,7 @@ from .peers import cores
 from .reach import FRAMES, reach
 from .regressors import ROBOTS as REGRESSED
 from .regressors import regressors
-from .report import show, write
+from .report import show, write, write_section
 from .results import Results, environment
 from .robots import CASES, FEET, HELD, HELD_DERIVATIVES, Case, make
 from .rollouts import ROBOTS, rollouts
@@ -54,6 +58,7 @@ SECTIONS = (
     "reach",
     "identify",
     "compile",
+    "long",
     "import",
 )
 _QUICK_ROBOTS = ("panda", "talos", "chain8", "chain32")
@@ -72,6 +77,12 @@ class Plan:
         """Whether the run is worth a page."""
         whole = set(self.robots) == set(CASES) and set(self.sections) == set(SECTIONS)
         return whole and not self.quick
+
+    @property
+    def pages(self) -> list[str]:
+        """Sections that are whole and have a page of their own."""
+        whole = not self.quick and set(self.robots) == set(CASES)
+        return [s for s in ("compile", "long") if whole and s in self.sections]
 
     @property
     def settings(self) -> Settings:
@@ -107,6 +118,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if folder:
         for path in write(results, folder):
             console.print(f"wrote {path}")
+    for section in plan.pages:
+        console.print(f"wrote {write_section(results, options.out or Path('docs'), section)}")
     return 0
 
 
@@ -129,7 +142,7 @@ def _run(plan: Plan, results: Results) -> Iterator[str]:
         results.imports = import_times(3 if plan.quick else 15)
     if "compile" in plan.sections:
         yield from _first_calls(plan, results)
-    for name in plan.robots:
+    for name in plan.robots if {"batch", "threads", "single"} & set(plan.sections) else ():
         yield name
         yield from _contests(plan, results, make(name))
         # the workspaces of large models are gigabytes
@@ -176,6 +189,11 @@ def _run(plan: Plan, results: Results) -> Iterator[str]:
             yield f"first call, {name}, torque_regressor"
             repeats = 1 if plan.quick else 5
             results.first_calls.append(first_call(name, "torque_regressor", repeats))
+    if "long" in plan.sections:
+        for links in LONG[:2] if plan.quick else LONG:
+            for found in longs(links, 0.1 if plan.quick else 1.0):
+                results.long.append(found)
+                yield f"{found.quantity} of a snake of {links}"
     if "threads" in plan.sections and cores() > 1:
         yield from _scaling(plan, results)
 
@@ -200,11 +218,14 @@ def _first_calls(plan: Plan, results: Results) -> Iterator[str]:
             yield f"first call, {name}, {quantity}"
             repeats = 1 if plan.quick or case.nv > 64 else 5
             results.first_calls.append(first_call(name, quantity, repeats))
+    for name in ("panda",) if plan.quick else COMPILED:
+        if name in plan.robots or name not in CASES:
+            for found in compiled(name):
+                results.compiled.append(found)
+                yield f"first call, {name}, {found.what}"
 
 
 def _contests(plan: Plan, results: Results, case: Case) -> Iterator[str]:
-    if not {"batch", "threads", "single"} & set(plan.sections):
-        return
     peers = peers_of(case, plan.peers(case), results.notes)
     runs = []
     if "batch" in plan.sections:

@@ -87,10 +87,10 @@ def _number(x: float) -> str:
 
 def draw(chains: Mapping[int, Found], path: Path) -> None:
     """Errors over the length of chains."""
-    import matplotlib
+    from matplotlib import style
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({"svg.hashsalt": "hinge", "svg.fonttype": "none"}):
+    with style.context("hinge.look"):
         figure = Figure(figsize=(10, 3.6), layout="constrained")
         for axes, name in zip(figure.subplots(1, len(DRAWN)), DRAWN, strict=True):
             for who in CONTESTANTS:

@@ -161,10 +161,10 @@ def main() -> None:
 
 
 def _draw(rows: Sequence[Row], cost: dict[str, list[int]], path: Path) -> None:
-    import matplotlib
+    import matplotlib.style
 
     matplotlib.use("Agg")
-    matplotlib.rcParams |= {"svg.hashsalt": "hinge", "svg.fonttype": "none"}
+    matplotlib.style.use("hinge.look")
     import matplotlib.pyplot as plt
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), constrained_layout=True)

@@ -16,7 +16,7 @@ from .robots import Case, States, random_states
 
 __all__ = ["ROBOTS", "linearized"]
 
-ROBOTS = ("panda", "ur5", "anymal", "talos")
+ROBOTS = ("panda", "ur5", "anymal", "talos", "chain64", "chain256")
 
 # quantity → its arguments, Pinocchio's name for it, what Pinocchio's Data holds then
 _QUANTITIES = {
@@ -33,19 +33,19 @@ _QUANTITIES = {
 }
 
 
-# bytes of results that a core's own cache holds
-_NEAR = 2**20
+# bytes of results that a core's own cache holds, and that are many
+_NEAR, _MANY = 2**20, 2**28
 
 
 def linearized(case: Case, settings: Settings) -> Iterator[Row]:
     """Both quantities of a robot, of batches on one thread and of one state."""
     robot = hinge.Robot(case.mechanism, threads=1)
-    states = random_states(case.mechanism, BATCH)
-    near = min(BATCH, _NEAR // (24 * case.nv**2) // 8 * 8)
+    near, many = (min(BATCH, max(8, x // (24 * case.nv**2) // 8 * 8)) for x in (_NEAR, _MANY))
+    states = random_states(case.mechanism, many)
     for quantity in _QUANTITIES:
         for kind, count in (
             ("derivatives", near),
-            ("many derivatives", BATCH),
+            ("many derivatives", many),
             ("one derivative", 1),
         ):
             ours, got = _hinge(robot, quantity, states, count)

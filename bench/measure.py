@@ -23,7 +23,7 @@ TOLERANCE = 1e-9
 _ROOM = 2**28
 # beyond so many joints nobody evaluates states one by one
 _LARGEST_SINGLE = 128
-_LARGEST_MASS = 64
+_LARGEST_MASS = 256
 _LARGEST_PARALLEL = 256
 
 

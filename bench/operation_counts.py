@@ -111,10 +111,10 @@ def main() -> int:
 
 
 def _plot(path: Path) -> Path:
-    import matplotlib
+    import matplotlib.style
 
     matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "hinge"
+    matplotlib.style.use("hinge.look")
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")

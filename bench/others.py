@@ -213,7 +213,7 @@ class Frax:
     def __init__(self, case: Case) -> None:
         if case.urdf is None or case.floating:
             raise RuntimeError("frax reads files, and its floating base has other rates")
-        for name, value in _FRAX_SETTINGS.items():
+        for name, value in FRAX_SETTINGS.items():
             os.environ.setdefault(name, value)
         import jax
         from frax.core.robot import Robot
@@ -254,7 +254,7 @@ class Frax:
         return Contestant(self.name, statement, scope, result)
 
 
-_FRAX_SETTINGS = {
+FRAX_SETTINGS = {
     "JAX_ENABLE_X64": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false "

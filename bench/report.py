@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +12,14 @@ import rich.box
 import rich.table
 from rich.console import Console
 
+from .compiling import Compiled
 from .measure import BATCH, TOLERANCE, Row
 from .peers import cores
 from .results import Results, targets
 from .robots import make
 from .rollouts import STEPS
 
-__all__ = ["show", "write"]
+__all__ = ["show", "write", "write_section"]
 
 _PEERS = ("pin", "mujoco", "casadi", "frax", "plain", "fill", "without out", "with masks")
 _NONE = "–"
@@ -76,6 +78,17 @@ def write(results: Results, folder: Path) -> list[Path]:
     return [page, picture]
 
 
+def write_section(results: Results, folder: Path, section: str) -> Path:
+    """The page that a section has of its own."""
+    name, title, make_table = _PAGES[section]
+    facts = [f"- {key}: {value}" for key, value in results.environment.items()]
+    said = f"Made by `python -m bench --only {section}`, from the root of the repository.\n"
+    parts = [f"# {title}\n", said, "\n".join(facts) + "\n", make_table(results).markdown()]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("\n".join(parts))
+    return folder / name
+
+
 def _page(results: Results, picture: str) -> str:
     facts = [f"- {key}: {value}" for key, value in results.environment.items()]
     parts = [
@@ -108,7 +121,7 @@ def _tables(results: Results) -> list[Table]:
         _contest(results, "total rates", f"Total rates, batches of {BATCH} on one thread"),
         _contest(results, "hybrid", "Hybrid dynamics, batches on one thread"),
         _contest(results, "derivatives", "Derivatives, a megabyte of results, one thread"),
-        _contest(results, "many derivatives", f"Derivatives, batches of {BATCH} on one thread"),
+        _contest(results, "many derivatives", f"Derivatives, batches up to {BATCH} on one thread"),
         _contest(results, "one derivative", "Derivatives, one state, one call from Python"),
         _contest(results, "held", "Feet on the ground, batches on one thread"),
         _contest(results, "one held", "Feet on the ground, one call from Python"),
@@ -121,6 +134,8 @@ def _tables(results: Results) -> list[Table]:
         _contest(results, "one regressor", "Regressors, one state, one call from Python"),
         _scaling(results),
         _first_calls(results),
+        _all_first_calls(results),
+        _long(results),
         _imports(results),
     ]
     return [table for table in made if table.rows]
@@ -212,6 +227,59 @@ def _first_calls(results: Results) -> Table:
     return Table("First calls", [*columns, "casadi", "memory"], rows, note)
 
 
+def _all_first_calls(results: Results) -> Table:
+    """A row for each method, a column for each robot, the slowest first."""
+    robots = list(dict.fromkeys(c.case for c in results.compiled))
+    found = {(c.what, c.case): c for c in results.compiled}
+    worst: dict[str, float] = {}
+    for c in results.compiled:
+        worst[c.what] = max(worst.get(c.what, 0.0), c.wall if c.wall < math.inf else 0.0)
+    rows = []
+    for what in sorted(worst, key=lambda what: -worst[what]):
+        cells = [_compiled(found.get((what, robot))) for robot in robots]
+        rows.append([what.replace("_", " "), *cells])
+    late = sum(c.bound < c.wall < math.inf for c in results.compiled)
+    note = (
+        "A new process, nothing cached, LLVM loaded in it: seconds, and those of CPU time over all "
+        f"threads. Aims: 2 s, Panda 0.6 s; {late} of {len(results.compiled)} calls take longer, in "
+        "bold. A dash: the method has no answer for this robot."
+    )
+    return Table("First calls of all methods", ["", *(make(n).label for n in robots)], rows, note)
+
+
+def _compiled(c: Compiled | None) -> str:
+    if c is None or c.wall == math.inf:
+        return _NONE
+    mark = "**" if c.wall > c.bound else ""
+    return f"{mark}{c.wall:.2f}{mark} ({c.cpu:.2f})"
+
+
+def _long(results: Results) -> Table:
+    """A row for each number of links and quantity."""
+    least: dict[str, list[float]] = {}
+    for x in results.long:
+        own = least.setdefault(x.quantity, [math.inf, math.inf])
+        least[x.quantity] = [min(own[0], x.batch), min(own[1], x.single)]
+    rows = []
+    for x in results.long:
+        over = [
+            f"{x.batch / least[x.quantity][0]:.1f} ×",
+            f"{x.single / least[x.quantity][1]:.1f} ×",
+        ]
+        state = _time(x.batch * x.links)
+        cells = [_time(x.batch), over[0], state, _time(x.single), over[1], f"{x.first:.2f} s"]
+        rows.append([x.quantity.replace("_", " "), str(x.links), *cells])
+    columns = ["", "links", "a body in a batch", "over the least", "a state in a batch"]
+    columns += ["a body in one call", "over the least", "first call"]
+    note = (
+        "`zoo.snake(N)`, one thread, CPU time. Aims: within 1.5 × of the least from 64 to 16 384 "
+        "links; forward dynamics of 4096 links 110 µs a state in batches. First call: one state, "
+        "nothing cached; what all methods share, frames and the key of the mechanism, is made at "
+        "the first of them, inverse dynamics."
+    )
+    return Table("Long mechanisms", columns, rows, note)
+
+
 def _imports(results: Results) -> Table:
     rows = [[f"import {name}", _time(t)] for name, t in results.imports.items()]
     note = "In a new process with bytecode, the start of the interpreter off; llvmlite with numpy."
@@ -277,15 +345,15 @@ def _quantity(value: float, unit: str) -> str:
 
 def _plot(results: Results, path: Path) -> None:
     """Pinocchio's time over ours: robots as bars, chains as lines."""
-    import matplotlib
+    from matplotlib import style
     from matplotlib.figure import Figure
 
     rows = [r for r in results.of_kind("one thread") if "pin" in r.ratio]
     derivatives = [r for r in results.of_kind("derivatives") if "pin" in r.ratio]
-    with matplotlib.rc_context({"svg.hashsalt": "hinge", "svg.fonttype": "none"}):
+    with style.context("hinge.look"):
         figure = Figure(figsize=(10, 4), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-        _bars(left, [*(r for r in rows if r.case.urdf), *derivatives])
+        _bars(left, [r for r in (*rows, *derivatives) if r.case.urdf])
         _lines(right, [r for r in rows if not r.case.urdf])
         left.set(ylabel="pin's time / ours, one thread", title="robots, batches")
         right.set(xlabel="links", title="chains")
@@ -318,3 +386,10 @@ def _lines(axes: Any, rows: Sequence[Row]) -> None:
     axes.set_xticks(links, [str(n) for n in links])
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
+
+
+# sections with a page of their own: its file, its title, its table
+_PAGES = {
+    "compile": ("first_calls.md", "First calls", _all_first_calls),
+    "long": ("long_mechanisms.md", "Long mechanisms", _long),
+}

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .calls import LEAST, MOST_FRESH, aims
+from .compiling import Compiled
 from .contact import AIMS, DERIVATIVE_AIMS, MOST_MASKED, Aims
 from .fresh import FirstCall
+from .long import Long
 from .measure import Row
 from .operators import AIM as OPERATORS
 from .peers import cores
@@ -36,6 +38,8 @@ class Results:
     idle: float
     rows: list[Row] = field(default_factory=list)
     first_calls: list[FirstCall] = field(default_factory=list)
+    compiled: list[Compiled] = field(default_factory=list)
+    long: list[Long] = field(default_factory=list)
     imports: dict[str, float] = field(default_factory=dict)
     scaling: dict[tuple[str, str, int], float] = field(default_factory=dict)
     foreign: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -154,7 +158,19 @@ def _threads(results: Results) -> Iterator[Target]:
         yield Target(what, 1.7, True, "×", value)
 
 
+# kind, links, quantity, against whom, how many times faster at least
+_LONG = (
+    ("one thread", 256, "mass_matrix", "pin", 3.0),
+    ("single", 128, "mass_matrix", "mujoco", 1.0),
+    ("many derivatives", 256, "forward_dynamics_derivatives", "pin", 5.0),
+)
+
+
 def _long_chain(results: Results) -> Iterator[Target]:
+    for kind, links, quantity, peer, least in _LONG:
+        row = results.row(kind, f"chain{links}", quantity)
+        what = f"chain of {links}: {quantity.replace('_', ' ')}, {kind}, {peer}'s time over ours"
+        yield Target(what, least, True, "×", row and row.ratio.get(peer))
     for quantity, bound in (("inverse_dynamics", 15e-6), ("forward_dynamics", 50e-6)):
         row = results.row("one thread", "chain1024", quantity)
         call = results.first_call("chain1024", quantity)

@@ -7,16 +7,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+import matplotlib.style
 import numpy as np
 
 matplotlib.use("Agg")
-matplotlib.rcParams |= {"svg.hashsalt": "hinge", "svg.fonttype": "none", "font.size": 8}
+matplotlib.style.use("hinge.look")
 
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.animation import FuncAnimation, PillowWriter  # noqa: E402
 
 __all__ = ["animate", "options", "save", "skeleton"]
+
+# links and joints, as in pictures of robots
+INK, ACCENT = "#333842", "#f26b21"
 
 
 def options(about: str | None, arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -45,7 +48,8 @@ def animate(
 
     zoom: above 1.2 the corners of the box are cut off, for chains that keep away from them.
     """
-    figure = plt.figure(figsize=(2.4 * len(chains), 2.5), dpi=72, layout="constrained")
+    size, paper = (3.2 * len(chains), 3.2), "#f4f5f8"
+    figure = plt.figure(figsize=size, dpi=100, facecolor=paper, layout="constrained")
     low = np.min([c.min(axis=(0, 1)) for c in chains.values()], axis=0)
     high = np.max([c.max(axis=(0, 1)) for c in chains.values()], axis=0)
     middle, reach = (low + high) / 2, (high - low).max() / 2 + 1e-3
@@ -59,8 +63,8 @@ def animate(
         axes.set_box_aspect(None, zoom=zoom)
         axes.view_init(*view)
         dress(axes)
-        (line,) = axes.plot(*chain[0].T, "o-", color="tab:blue", ms=2.5, lw=1.5)
-        (trace,) = axes.plot(*chain[:1, -1].T, color="tab:orange", lw=1)
+        (line,) = axes.plot(*chain[0].T, "o-", color=INK, ms=6, lw=3.5, mfc=ACCENT, mew=0)
+        (trace,) = axes.plot(*chain[:1, -1].T, color=ACCENT, lw=1.4, alpha=0.8)
         lines.append((line, trace, chain))
 
     def show(k: int) -> list[Any]:
@@ -70,7 +74,8 @@ def animate(
         return []
 
     frames = len(next(iter(chains.values())))
-    FuncAnimation(figure, show, frames).save(path, PillowWriter(fps=12))
+    film, kept = FuncAnimation(figure, show, frames), {"facecolor": paper}
+    film.save(path, PillowWriter(fps=12), savefig_kwargs=kept)
     plt.close(figure)
     print(f"wrote {path}")
 
@@ -78,9 +83,8 @@ def animate(
 def save(figure: Any, path: Path) -> None:
     """Write a figure and say so."""
     for axes in figure.axes:
-        axes.grid(alpha=0.3)
         if axes.get_legend_handles_labels()[0]:
-            axes.legend(frameon=False, fontsize=7)
+            axes.legend()
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
     print(f"wrote {path}")

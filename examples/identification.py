@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     axes[1].semilogy(np.abs(found.base_values - true_base) / scale, "C0.", label="found")
     axes[1].semilogy(found.base_std / scale, "k_", ms=4, label="σ that identify tells")
     axes[1].set(title="base parameters, relative error", xlabel="number")
-    for name, colour in (("file", "C3"), ("found", "C0"), ("true", "k")):
+    for name, colour in (("file", "C3"), ("found", "C0"), ("true", "C7")):
         thin = slice(None, None, 50)
         time = STEP * np.arange(1, len(goal))[thin]
         axes[2].semilogy(time, off[name][thin] + 1e-4, colour, lw=1, label=name)

@@ -229,7 +229,7 @@ def draw(motion: hinge.Trajectory, out: Any, quick: bool) -> None:
     film = hinge.Trajectory(
         motion.robot, motion.t[some], motion.q[some], motion.qd[some], motion.tau[some]
     )
-    film.draw(out / "trot.gif", size=(320, 210))
+    film.draw(out / "trot.gif", size=(560, 350))
     print(f"wrote {out / 'trot.gif'}")
 
 

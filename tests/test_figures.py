@@ -14,6 +14,7 @@ SMALL = {
     "energy_drift": (["energy_drift"], {"SECONDS": 0.2, "CHAINS": 2, "JOINTS": 2}),
     "inverse_kinematics": (["inverse_kinematics"], {"TARGETS": 20, "SHOWN": 3}),
     "long_motion": (["long_motion"], {"STEPS": 200, "KEPT": 100}),
+    "mpc": (["mpc"], {"TICKS": 6, "KICK": 3, "HORIZON": 8}),
     "pose_feedback": (["pose_feedback", "half_turn"], {"SECONDS": 0.5, "ARMS": 1, "JOINTS": 1}),
     "total_rates": (["mass_factor", "energy_split", "braking"], {}),
 }

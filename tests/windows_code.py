@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 import hinge
+from hinge.emit.llvm.card import card_text
 from hinge.emit.llvm.door import door_text
 from hinge.emit.llvm.held import held_text
 from hinge.emit.llvm.module import module_text
 from hinge.graph.program import trace
-from hinge.runtime import cpu, engine, entry, loader
+from hinge.runtime import cpu, engine, entry, loader, target
 from hinge.runtime.symbols import symbols
 from hinge.runtime.target import host
 
@@ -39,7 +40,8 @@ def declarations() -> list[str]:
     """What a module says of every name that it does not define: functions, and objects."""
     program = trace(lambda x: (np.sin(x), hinge.atan2(x[0], x[1])), [(2,)])
     flavor = host().flavor("double")
-    text = "\n".join([module_text(program, flavor), door_text(), held_text(flavor, python=True)])
+    own = module_text(program, flavor), held_text(flavor, python=True)
+    text = "\n".join([*own, door_text(), card_text()])
     found = re.findall(r"^(?:declare .* @hinge_.*|@hinge_.* = external .*)$", text, re.MULTILINE)
     return list(dict.fromkeys(found))
 
@@ -52,6 +54,7 @@ def run_code_for_windows() -> None:
         llvm.add_symbol(name, address)
     engine.load = lambda code, given: None
     engine._triple = lambda: TRIPLE
+    target._is_elf_of_x86 = lambda: False
     # Python's ways in; what takes nothing can be called as it is
     define, load = entry._definition, cpu._Code.__init__
     entry._definition = lambda title, address, doc: define(title, _inward(address), doc)
@@ -84,9 +87,9 @@ def _outward() -> dict[str, int]:
 def _inward(address: int) -> int:
     """Where to call code for Windows from here: whole numbers and pointers in, one out."""
     given = ", ".join(f"i64 %a{i}" for i in range(_MOST))
-    target = f"inttoptr (i64 {address} to ptr)"
+    code = f"inttoptr (i64 {address} to ptr)"
     text = f"""define i64 @go({given}) nounwind {{
-  %r = call win64cc i64 {target}({given})
+  %r = call win64cc i64 {code}({given})
   ret i64 %r
 }}"""
     return _linked_here(text, {}).address("go")
@@ -102,5 +105,5 @@ def _linked_here(text: str, known: dict[str, int]) -> loader.Image:
     triple, engine._triple = engine._triple, engine._llvm().get_process_triple
     code = engine.compile_text(text, host())
     engine._triple = triple
-    _kept().append(loader._Loading(code).image(known))
+    _kept().append(loader.image_of([loader._Loading(code)], known))
     return _kept()[-1]

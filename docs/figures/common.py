@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib
+import matplotlib.style
 import numpy as np
 from matplotlib.figure import Figure
 
 import hinge
 
-matplotlib.rcParams["svg.hashsalt"] = "hinge"
-matplotlib.rcParams["svg.fonttype"] = "none"
+matplotlib.style.use("hinge.look")
 FOLDER = Path(__file__).parent
 
 
@@ -25,10 +24,7 @@ def save(figure: Figure, name: str) -> None:
 def panels(count: int, width: float = 9.0, height: float = 3.2) -> tuple[Figure, list]:
     """A row of axes."""
     figure = Figure(figsize=(width, height), layout="constrained")
-    axes = np.atleast_1d(figure.subplots(1, count))
-    for a in axes:
-        a.grid(alpha=0.3)
-    return figure, list(axes)
+    return figure, list(np.atleast_1d(figure.subplots(1, count)))
 
 
 def random_chain(n: int, rng: np.random.Generator) -> hinge.Robot:

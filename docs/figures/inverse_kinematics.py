@@ -32,7 +32,7 @@ def main() -> None:
     for q, reached in zip(answer.q, answer.reached, strict=True):
         x, _, z = links(arm, q).T
         left.plot(x, z, "-o", ms=2.5, lw=1, color="tab:blue" if reached else "tab:red", alpha=0.7)
-    left.plot(*circle(200).T[[0, 2]], "k:", lw=0.8)
+    left.plot(*circle(200).T[[0, 2]], ":", color="C7", lw=0.8)
     left.plot(*points.T[[0, 2]], "kx", ms=5)
     left.set(xlabel="x / m", ylabel="z / m", aspect="equal")
     left.set_title("reached (blue), unreachable: as near as can be (red)", fontsize=9)

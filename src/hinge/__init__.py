@@ -6,6 +6,8 @@ from . import algorithms
 from .algebra.spatial import Inertia, Transform
 from .errors import (
     ArgumentError,
+    DeviceError,
+    DeviceMemoryError,
     HingeError,
     ImmutableError,
     ModelError,
@@ -43,6 +45,9 @@ __all__ = [
     "ConstrainedMotion",
     "Contact",
     "Cylindrical",
+    "DeviceArray",
+    "DeviceError",
+    "DeviceMemoryError",
     "Fixed",
     "Frame",
     "Free",
@@ -50,6 +55,7 @@ __all__ = [
     "HeightField",
     "Helical",
     "HingeError",
+    "Histogram",
     "Identification",
     "ImmutableError",
     "Impact",
@@ -57,22 +63,29 @@ __all__ = [
     "InverseKinematics",
     "Joint",
     "Kernel",
+    "Last",
     "LoopConstraint",
+    "Max",
+    "Mean",
     "Mechanism",
     "MechanismBuilder",
     "Mimic",
+    "Min",
     "ModelError",
     "ModelWarning",
     "OpenLoopWarning",
     "Planar",
     "Prismatic",
     "RecursiveIdentification",
+    "ReducingRollout",
+    "Reduction",
     "Revolute",
     "Robot",
     "Rollout",
     "Shape",
     "SingularError",
     "Spherical",
+    "Sum",
     "Task",
     "TraceError",
     "Trajectory",
@@ -83,6 +96,8 @@ __all__ = [
     "algorithms",
     "atan2",
     "base_parameters",
+    "casadi",
+    "cluster",
     "compile",
     "control",
     "edit",
@@ -90,7 +105,9 @@ __all__ = [
     "grad",
     "hessian",
     "identify",
+    "in_blocks",
     "jacobian",
+    "jax",
     "jvp",
     "less",
     "load",
@@ -101,6 +118,8 @@ __all__ = [
     "rollout",
     "save",
     "simulate",
+    "stream",
+    "torch",
     "trajectory_sensitivity",
     "view",
     "vjp",
@@ -117,26 +136,39 @@ _LATER = {
     "ConstrainedHybridMotion": "algorithms.constrained.forward",
     "ConstrainedMotion": "algorithms.constrained.forward",
     "Contact": "algorithms.constrained.description",
+    "DeviceArray": "runtime.device_arrays",
     "Ground": "motion.ground",
     "HeightField": "motion.terrain",
+    "Histogram": "functions.reductions",
     "Identification": "identification.fit",
     "Impact": "algorithms.constrained.impulse",
     "InverseKinematics": "robot.inverse_kinematics",
+    "Last": "functions.reductions",
     "LoopConstraint": "algorithms.constrained.description",
+    "Max": "functions.reductions",
+    "Mean": "functions.reductions",
     "MechanismBuilder": "model.builder",
+    "Min": "functions.reductions",
     "RecursiveIdentification": "identification.online",
+    "ReducingRollout": "functions.reducing",
+    "Reduction": "functions.reductions",
     "Rollout": "runtime.rollout",
+    "Sum": "functions.reductions",
     "Task": "algorithms.tasks",
     "Trajectory": "motion.trajectory",
     "atan2": "graph.functions",
     "base_parameters": "identification.base",
+    "casadi": "",
+    "cluster": "",
     "control": "",
     "edit": "model",
     "exciting_trajectory": "identification.excitation",
     "grad": "functions.derivatives",
     "hessian": "functions.derivatives",
     "identify": "identification.fit",
+    "in_blocks": "robot.blocks",
     "jacobian": "functions.derivatives",
+    "jax": "",
     "jvp": "functions.derivatives",
     "less": "graph.functions",
     "maximum": "graph.functions",
@@ -145,19 +177,23 @@ _LATER = {
     "rollout": "functions.rollout",
     "save": "write",
     "simulate": "motion.simulate",
+    "stream": "robot.blocks",
+    "torch": "",
     "trajectory_sensitivity": "motion.trajectory_sensitivity",
     "vjp": "functions.derivatives",
     "where": "graph.functions",
     "zoo": "robot",
 }
 if TYPE_CHECKING:
-    from . import control, operators
+    from . import casadi, cluster, control, jax, operators, torch
     from .algorithms.constrained.description import Contact, LoopConstraint
     from .algorithms.constrained.forward import ConstrainedHybridMotion, ConstrainedMotion
     from .algorithms.constrained.impulse import Impact
     from .algorithms.constrained.inverse import ConstrainedForces
     from .algorithms.tasks import Task
     from .functions.derivatives import grad, hessian, jacobian, jvp, vjp
+    from .functions.reducing import ReducingRollout
+    from .functions.reductions import Histogram, Last, Max, Mean, Min, Reduction, Sum
     from .functions.rollout import rollout
     from .graph.functions import atan2, less, maximum, minimum, where
     from .identification.base import base_parameters
@@ -173,7 +209,9 @@ if TYPE_CHECKING:
     from .motion.trajectory_sensitivity import trajectory_sensitivity
     from .robot import zoo
     from .robot.assembly import Assembly
+    from .robot.blocks import in_blocks, stream
     from .robot.inverse_kinematics import InverseKinematics
+    from .runtime.device_arrays import DeviceArray
     from .runtime.rollout import Rollout
     from .write import save
 

@@ -9,6 +9,7 @@ from rich.console import Console
 
 from . import __version__
 from .command import bench, cache, codegen, demo, info, simulate, view
+from .command import compile as compile_methods
 from .command.common import say
 from .errors import HingeError
 
@@ -21,6 +22,7 @@ _COMMANDS = {
     "simulate": simulate,
     "bench": bench,
     "codegen": codegen,
+    "compile": compile_methods,
     "cache": cache,
 }
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 __all__ = [
     "ArgumentError",
+    "DeviceError",
+    "DeviceMemoryError",
     "HingeError",
     "ImmutableError",
     "ModelError",
@@ -15,6 +19,7 @@ __all__ = [
     "OpenLoopWarning",
     "SingularError",
     "TraceError",
+    "located",
     "warn_of_model",
 ]
 
@@ -29,6 +34,14 @@ class ModelError(HingeError, ValueError):
 
 class ArgumentError(HingeError, ValueError):
     """An argument of a call does not fit the robot or the function."""
+
+
+class DeviceError(HingeError, RuntimeError):
+    """A card is not there, its driver is too old, or it has failed."""
+
+
+class DeviceMemoryError(DeviceError, MemoryError):
+    """The memory of a card is full."""
 
 
 class ImmutableError(HingeError, AttributeError):
@@ -49,6 +62,18 @@ class SingularError(HingeError, ArithmeticError):
 
 class TraceError(HingeError, TypeError):
     """A traced scalar was asked for something that only a number has."""
+
+
+@contextmanager
+def located(place: str) -> Iterator[None]:
+    """Whatever is raised meanwhile says at which place of a long work that was."""
+    try:
+        yield
+    except HingeError as problem:
+        raise type(problem)(f"{place}: {problem}") from problem
+    except BaseException as problem:
+        problem.add_note(f"hinge was at {place}; what came before is finished")
+        raise
 
 
 def warn_of_model(message: str, kind: type[ModelWarning] = ModelWarning) -> None:

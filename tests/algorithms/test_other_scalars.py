@@ -2,7 +2,6 @@
 
 from fractions import Fraction
 
-import casadi
 import mpmath
 import numpy as np
 import pytest
@@ -62,6 +61,7 @@ def arguments_of(robot, name, state):
     "robot_name", ["tree0", pytest.param("humanoid", marks=pytest.mark.long), "gripper"]
 )
 def test_casadi(robot_name, name):
+    casadi = pytest.importorskip("casadi")
     robot = ROBOTS[robot_name]
     numbers = [np.asarray(a) for a in arguments_of(robot, name, random_state(robot, 0))]
     symbols = [casadi.SX.sym(f"a{i}", a.size) for i, a in enumerate(numbers)]

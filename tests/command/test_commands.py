@@ -9,6 +9,7 @@ import hinge
 from hinge import zoo
 from hinge.cli import main
 from hinge.command import bench, peers, simulate
+from hinge.runtime import cpu
 from hinge.viewer import output
 
 LINK = """<link name="{0}"><inertial><origin xyz="0.02 0 -0.2"/><mass value="{1}"/>
@@ -54,7 +55,10 @@ def refused(capsys):
     return ask
 
 
-@pytest.mark.parametrize("name", ["demo", "info", "view", "simulate", "bench", "codegen", "cache"])
+COMMANDS = ["demo", "info", "view", "simulate", "bench", "codegen", "compile", "cache"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_help_shows_an_example(name, capsys):
     with pytest.raises(SystemExit) as left:
         main([name, "--help"])
@@ -143,6 +147,8 @@ def test_codegen_writes_what_the_kernel_has(file, capsys):
     kernel = robot.kernel("forward_dynamics", "q", "qd", "tau")
     assert main(["codegen", file, "--function", "forward_dynamics"]) == 0
     assert capsys.readouterr().out == kernel.source("c")
+    assert main(["codegen", file, "--function", "forward_dynamics", "--language=cuda"]) == 0
+    assert capsys.readouterr().out == kernel.source("cuda")
     words = ["--language", "llvm", "--output", "fd.ll"]
     assert main(["codegen", file, "--function", "forward_dynamics", *words]) == 0
     assert "wrote forward_dynamics(q, qd, tau) of 'bot[/x]'" in capsys.readouterr().out
@@ -156,8 +162,7 @@ def test_codegen_writes_what_the_kernel_has(file, capsys):
 @pytest.mark.parametrize(
     "words, said",
     [
-        (["--language", "cuda"], "cuda is not there yet; expected c, llvm"),
-        (["--language", "java"], "--language java; expected c, llvm"),
+        (["--language", "java"], "--language java; expected c, cuda, llvm"),
         (["--function", "forward_dynamic"], "did you mean 'forward_dynamics'?"),
         (["--function", "hybrid_dynamics"], "needs active, which a command line cannot give"),
         (["--function", "jacobian"], "needs the name of a frame: --frame NAME"),
@@ -327,3 +332,23 @@ def test_view_and_films_say_no_before_they_work(file, refused, monkeypatch):
     monkeypatch.setattr(output, "find_spec", lambda name: None)
     for command in ("demo", "simulate"):
         assert "MP4 needs the program ffmpeg" in refused(command, "none.urdf", "-o", "x.mp4")
+
+
+# compile
+
+
+def test_methods_are_compiled_before_they_are_called(file, tmp_path, monkeypatch, capsys, refused):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    given = ["compile", file, "--methods", "mass_matrix", "jacobian", "--frame", "c"]
+    assert main([*given, "--processes", "1", "--dtype", "float32"]) == 0
+    said = capsys.readouterr().out
+    assert "mass_matrix" in said and "2 methods of 'bot[/x]' in float32, ready in" in said
+
+    def never(*arguments):
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(cpu, "compile_texts", never)
+    robot = hinge.Robot(hinge.load(file).mechanism, dtype=np.float32)
+    assert robot.mass_matrix(robot.neutral()).shape == (3, 3)
+    assert robot.jacobian(robot.neutral(), "c").shape == (6, 3)
+    assert "did you mean 'mass_matrix'" in refused("compile", file, "--methods", "mass_matrx")

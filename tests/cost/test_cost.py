@@ -81,7 +81,7 @@ def test_panda():
 
 def test_the_page_on_total_rates_counts_as_the_kernels_do():
     """The columns of diagonal_dynamics and total_rates, on the chain of these tests."""
-    page = (DOCS / "diagonalized.md").read_text()
+    page = (DOCS / "theory" / "diagonalized.md").read_text()
     rows = re.findall(r"^\| (\d+) \| [\d ]+ \| (\d+ \d+) \| [\d.]+ \| (\d+ \d+) \|$", page, re.M)
     assert len(rows) == 8
     for n, *counts in rows[:4]:

@@ -10,9 +10,9 @@ from hinge import algorithms
 from hinge.algorithms.linearized.articulated import articulated
 from hinge.algorithms.linearized.conventional import conventional_derivatives
 from hinge.algorithms.linearized.forward_derivatives import all_directions, one_direction
-from hinge.algorithms.linearized.inverse_derivatives import seen_in
 from hinge.algorithms.linearized.nominal import nominal
 from hinge.graph.program import trace
+from hinge.model.ground_axes import seen_in
 from hinge.robot.answers import robot_kernel
 from hinge.specialize.canonical import canonical
 from robot_files import panda_arm

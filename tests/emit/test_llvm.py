@@ -1,7 +1,7 @@
 """Machine code against `interpret`: every operation, width, lowered target and batch size."""
 
 import sys
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 
 import mpmath
@@ -12,6 +12,7 @@ import hinge
 from emit.everything import EDGES, TARGETS, both_dtypes, every_operation
 from emit.everything import target as by_name
 from fences import fenced
+from hinge import zoo
 from hinge.algebra.small import cos, sin
 from hinge.emit.llvm import module as llvm
 from hinge.emit.llvm import stream as llvm_stream
@@ -20,11 +21,12 @@ from hinge.graph.interpret import interpret
 from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import Program, trace
 from hinge.graph.scalar import Graph
-from hinge.runtime import cpu
+from hinge.robot.answers import robot_kernel
+from hinge.runtime import cache, cpu
 from hinge.runtime.cpu import Cpu
 from hinge.runtime.kernel import Kernel
 from hinge.runtime.target import Target
-from mechanisms import assert_same_bits
+from mechanisms import assert_same_bits, random_state
 
 SIZES = (0, 1, 2, 7, 8, 9, 15, 16, 17, 100, 1000)
 INEXACT = ("sin", "cos", "atan2")
@@ -285,3 +287,19 @@ def test_lanes_fill_a_vector():
     assert Target("x", "", 512).lanes("double") == 8 and Target("x", "", 256).lanes("float") == 8
     assert "<8 x double>" in llvm.module_text(EVERY, Flavor(8))
     assert "<4 x float>" in llvm.module_text(EVERY, Flavor(4, "float"))
+
+
+def test_long_mechanisms_go_through_fewer_lanes(monkeypatch):
+    """As many samples at once as caches have room for, whatever the CPU: the same numbers."""
+    robot = zoo.snake(60)
+    arrays, backend = ("q", "qd", "tau"), Cpu(1, by_name("host"))
+    make = partial(robot_kernel, robot.mechanism, "forward_dynamics", arrays, (), backend=backend)
+    states = [random_state(robot, seed) for seed in range(21)]
+    batch = [np.array([getattr(s, a) for s in states]) for a in ("q", "qd", "qdd")]
+    expected = make()(*batch)
+    monkeypatch.setattr(cache, "load", lambda key: None)
+    for lanes, room in ((4, 60 * 9 * 64), (2, 0)):
+        monkeypatch.setattr(llvm, "MOST_AT_ONCE", room)
+        text = llvm.module_text(make().program, Flavor(8, fused=True), python=False)
+        assert f"<{lanes} x double>" in text and f"<{2 * lanes} x double>" not in text
+        assert_same_bits(make()(*batch), expected)

@@ -1,10 +1,14 @@
 """Rollouts as users call them: shapes, steps, chunks in time, threads, the cache, mistakes."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import hinge
-from hinge import ArgumentError, zoo
+from hinge import ArgumentError, TraceError, zoo
+from hinge.functions.directional import pulled_loop, pushed_loop
+from hinge.motion.steps import motion_kernel
 from hinge.runtime import cpu, threads
 from mechanisms import EPS, assert_close, random_state
 
@@ -123,7 +127,7 @@ def test_code_is_found_again(tmp_path, monkeypatch):
     def never(*arguments):
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(cpu, "compile_text", never)
+    monkeypatch.setattr(cpu, "compile_texts", never)
     again = hinge.rollout(spring, ("x", "v"), ("u",), **SHAPES)
     assert np.array_equal(again(*given)[0], expected[0])
     with pytest.raises(AssertionError, match="compiled again"):
@@ -192,3 +196,11 @@ def test_what_else_is_refused():
         grow(1.0)
     with pytest.raises(ArgumentError, match="dtype is int64; kernels come in"):
         hinge.rollout(lambda x: 2 * x, ("x",), dtype=int, x=())
+
+
+@pytest.mark.parametrize("differentiated", [partial(pushed_loop, moving=[0, 1]), pulled_loop])
+def test_steps_made_of_loops_over_bodies_are_not_differentiated(differentiated):
+    scan = motion_kernel(zoo.snake(41), "semi_implicit_euler", ["tau"], None, None, ()).scan
+    more = {} if isinstance(differentiated, partial) else {"inputs_": [], "fixed": []}
+    with pytest.raises(TraceError, match="loops over bodies"):
+        differentiated(scan, **more)

@@ -181,9 +181,7 @@ MISPRINTS = {
 # of Algorithm 6 alone
 MATRIX_MISPRINTS = {
     "8: K̂ − 2 K Ĵ": {FORWARD: {"a.G_hat[k] - J_plus.T @ G[k]": "a.G_hat[k] - 2 * J_plus.T @ G[k]"}},
-    "12: no blocks across branches": {
-        FORWARD: {"for d, i, S, _ in spread[j] if d != c": "for d, i, S, _ in ()"}
-    },
+    "12: no blocks across branches": {FORWARD: {"in meeting.pairs()": "in ()"}},
 }
 
 

@@ -154,13 +154,13 @@ MISPRINTS = {
     "2: M̂ϑ without its factor 2": {
         INVERSE: {
             "M_hat = gyroscopic(M[k], n.V[k] + n.V[k])": "M_hat = gyroscopic(M[k], n.V[k])",
-            "(gyroscopic(crb[k], n.V[k] + n.V[k])": "(gyroscopic(crb[k], n.V[k])",
+            "k: gyroscopic(M[k], n.V[k] + n.V[k])": "k: gyroscopic(M[k], n.V[k])",
         }
     },
     "2: the force term without its δq": {
         INVERSE: {
             "+ n.F[k] @ dq_[k]": "+ n.F[k].sum(axis=1)",
-            "+ crz[k] @ H[k] + n.F[k]": "+ crz[k] @ H[k]",
+            "+ turned + n.F[k]": "+ turned",
         }
     },
     "3: the sign of the upper left of M̂": {

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 import hinge
 from hinge import Ground, HeightField, simulate, zoo
 from hinge.motion.integrators import METHODS
-from hinge.motion.rigid import response
+from hinge.motion.rigid import Response
 from hinge.motion.touching import axes_of, touches
 from mechanisms import everything, gripper
 
@@ -173,7 +173,7 @@ def test_the_response_of_points_is_that_of_dense_algebra(make):
         rows.append(x @ (J[3:] - cross @ J[:3]))
         assert_allclose(x @ x.T, np.eye(3), atol=1e-14)
     J, M = np.concatenate(rows), robot.alg.mass_matrix(q)
-    found, c = response(mech, q, points, axes), rng.normal(size=(9, 2))
+    found, c = Response(mech, q, points, axes), rng.normal(size=9)
     exact = J @ np.linalg.solve(M, J.T)
     assert_allclose(found.A, exact, atol=1e-11 * np.abs(exact).max())
     exact = np.linalg.solve(M, J.T @ c)

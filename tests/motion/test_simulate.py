@@ -256,13 +256,38 @@ def test_a_law_that_lets_samples_meet_is_called():
     assert_close(motion.tau, -motion.q @ gains.T, 10 * EPS)
 
 
-def test_large_mechanisms_go_step_by_step():
+@pytest.mark.parametrize(
+    "method",
+    [
+        "rk4",
+        "semi_implicit_euler",
+        *(pytest.param(m, marks=pytest.mark.long) for m in ("implicit_midpoint", "variational")),
+        pytest.param("adaptive", marks=pytest.mark.long),
+    ],
+)
+def test_large_mechanisms_in_one_kernel_move_as_step_by_step(method):
+    """With a law, and forces on the bodies; one run and several at once."""
     robot = zoo.snake(41)
-    q = np.linspace(0, 1, robot.nq)
-    with pytest.raises(TraceError, match="the robot has 41 bodies, and a kernel with a time loop"):
-        simulate(robot, q, duration=0.01, dt=0.01, compiled=True)
-    motion = simulate(robot, q, duration=0.02, dt=0.01, method="semi_implicit_euler")
-    still = np.zeros(robot.nv)
+    s = random_state(robot, 3)
+    law = {"tau": lambda t, q, qd: -0.3 * qd + t, "f_ext": 0.1 * np.asarray(s.f_ext)}
+    asked = {"duration": 0.004, "dt": 0.001, "method": method, **law}
+    slowly = simulate(robot, s.q, s.qd, **asked, compiled=False)
+    motion = simulate(robot, s.q, s.qd, **asked, compiled=True)
+    for ours, expected in ((motion.q, slowly.q), (motion.qd, slowly.qd)):
+        assert_close(ours[-1], expected[-1], 1e5 * EPS)
+    many = simulate(robot, np.tile(s.q, (9, 1)), np.tile(s.qd, (9, 1)), **asked, compiled=True)
+    assert_close(many.q[-1, 8], slowly.q[-1], 1e5 * EPS)
+
+
+def test_large_mechanisms_that_are_no_loop_go_step_by_step():
+    robot = zoo.snake(41)
+    q, still = np.linspace(0, 1, robot.nq), np.zeros(robot.nv)
+    held = {"constraints": [hinge.Contact("link1")], "duration": 0.01, "dt": 0.01}
+    with pytest.raises(TraceError, match="the robot has 41 bodies: more than 40 with constraints"):
+        simulate(robot, q, **held, compiled=True)
+    motion = simulate(
+        robot, q, duration=0.02, dt=0.01, compiled=False, method="semi_implicit_euler"
+    )
     assert_close(motion.qd[1], 0.01 * robot.forward_dynamics(q, still, still), 10 * EPS)
 
 

@@ -6,7 +6,9 @@ from numpy.testing import assert_allclose
 
 import hinge
 from hinge import simulate, zoo
+from hinge.motion import stops
 from hinge.motion.integrators import METHODS
+from mechanisms import random_state
 
 OMEGA = 150.0  # of stops, with steps of 1 ms
 
@@ -109,3 +111,10 @@ def test_what_is_refused():
         hinge.Revolute(restitution=1.5)
     with pytest.raises(hinge.ArgumentError, match="limits is 'yes'; expected one of True, False"):
         simulate(zoo.pendulum(), [0.0], limits="yes")
+
+
+def test_a_long_mechanism_feels_at_its_stops_what_a_short_one_does():
+    """By a sweep instead of the mass matrix."""
+    robot = zoo.snake(12)
+    q = random_state(robot, 0).q
+    assert_allclose(stops._swept(robot.mechanism, q), stops._dense(robot.mechanism, q), rtol=1e-5)

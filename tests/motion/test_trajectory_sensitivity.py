@@ -8,6 +8,7 @@ import pytest
 import hinge
 from hinge import simulate, trajectory_sensitivity, zoo
 from hinge.model.parameters import parameters
+from hinge.motion import trajectory_sensitivity as module
 from mechanisms import EPS, assert_close
 
 STEPS, DT = 15, 0.02
@@ -76,6 +77,28 @@ def test_adjoint_is_adjoint_to_forward(name, method):
     parts += [np.sum(g.numbers[n] * d[n]) for n in ("inertia", "gravity")]
     assert abs(one - sum(parts)) < 20 * EPS * np.abs(parts).sum()
     assert list(g.numbers) == ["gravity", "inertia"]
+
+
+@pytest.mark.parametrize("lead", [(), (3,)])
+def test_stages_in_a_loop_are_the_step_as_a_whole(lead, monkeypatch):
+    """Forward and backward, with forces on bodies, numbers and a base that floats."""
+    robot, rng = hinge.Robot(ROBOTS["floating"].mechanism), np.random.default_rng(1)
+    nv = robot.nv
+    start = robot.random_configuration(rng, lead), rng.normal(size=(*lead, nv))
+    taus, f_ext = rng.normal(size=(STEPS, *lead, nv)), rng.normal(size=(robot.n_bodies, 6))
+    dq, dqd, dtaus = rng.normal(size=nv), rng.normal(size=nv), rng.normal(size=taus.shape)
+    cost = rng.normal(size=(2, STEPS + 1, *lead, nv))
+    found = []
+    for most in (10**6, 0):
+        monkeypatch.setattr(module, "MOST_WHOLE", most)
+        robot = hinge.Robot(robot.mechanism)
+        s = trajectory_sensitivity(robot, *start, taus, DT, "rk4", f_ext, ("gravity",))
+        assert bool(s._rows) == (most == 0)
+        back, change = s.adjoint(*cost), s.forward(dq, dqd, dtaus, gravity=np.ones(3))
+        found.append([*change, *back[:3], back[3]["gravity"]])
+    for whole, looped in zip(*found, strict=True):
+        assert whole.shape == looped.shape
+        assert_close(looped, whole, 1e4 * EPS)
 
 
 def test_parts_add_up():

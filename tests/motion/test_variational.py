@@ -247,7 +247,7 @@ def test_batches_numbers_and_single_precision():
 
 
 @pytest.mark.long
-def test_large_mechanisms_go_step_by_step():
+def test_large_mechanisms():
     robot = zoo.snake(41)
     s = random_state(robot, 0)
     run = step(robot, s.q, s.qd, duration=4e-4, dt=1e-4)

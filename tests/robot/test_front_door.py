@@ -312,7 +312,8 @@ def random_call(robot, method, rng):
     given = arrays(robot, method.name, (2,) if rng.random() < 0.3 else ())
     for p in method.parameters:
         if p.name in CHOICES and (p.required or rng.random() < 0.5):
-            given[p.name] = CHOICES[p.name][rng.integers(len(CHOICES[p.name]))]
+            words = ["sweep", "scan"] if p.default == "sweep" else CHOICES[p.name]
+            given[p.name] = words[rng.integers(len(words))]
         elif p.name == "f_ext" and rng.random() < 0.4:
             given["f_ext"] = None if rng.random() < 0.3 else rng.normal(size=(3, 6))
     order = [p.name for p in method.parameters]

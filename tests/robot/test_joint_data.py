@@ -46,6 +46,8 @@ def test_actuated_are_the_joints_that_can_be_driven():
     assert zoo.quadruped().actuated == zoo.quadruped().joint_names[1:]
     assert gripper().actuated == ("wrist_joint", "left_joint", "pad_joint")
     assert zoo.acrobot().actuated == ("elbow",)
+    robot = zoo.acrobot()
+    assert robot.actuated is robot.actuated  # settings of a quick call are told apart by identity
     b = hinge.MechanismBuilder("split base")
     b.add("between", "world", hinge.Translation(armature=1.0), "root/position")
     b.add("base", "between", hinge.Spherical(), "root/orientation")

@@ -1,6 +1,5 @@
 """Linear models of robots: compiled, batched, checked, and as A and B of control."""
 
-import casadi
 import mpmath
 import numpy as np
 import pytest
@@ -238,6 +237,7 @@ def test_the_cheaper_axes_are_taken():
 @pytest.mark.parametrize("axes", ["body", "ground"])
 def test_symbols(axes):
     """The generic code on scalars of CasADi, with all that it takes: a joint with a changing H."""
+    casadi = pytest.importorskip("casadi")
     b = hinge.MechanismBuilder("pair")
     body = hinge.Inertia(1.3, (0.1, -0.2, 0.15), np.diag([0.2, 0.3, 0.25]))
     b.add("one", "world", JOINTS["universal"], inertia=body)

@@ -24,6 +24,7 @@ class Interpreted:
 
     version: int = 1
     language: ClassVar[str] = "operations"
+    climbs: ClassVar[bool] = True
 
     def text(self, program, settings):
         return "\n".join(node.op for node in program.nodes)
@@ -34,6 +35,9 @@ class Interpreted:
     def marks(self):
         return "interpreted", str(self.version)
 
+    def needs(self):
+        return self.marks()
+
     def suited(self, settings, samples):
         return self
 
@@ -42,6 +46,12 @@ class Interpreted:
 
     def load_scan(self, artifact, settings, states, inputs):
         return InterpretedScan(pickle.loads(artifact.code), settings)
+
+    def caller(self, kernel):
+        return None
+
+    def loop_caller(self, rollout):
+        return None
 
     def empty(self, shapes, dtype):
         return [np.full(shape, 7.0, dtype) for shape in shapes]
@@ -176,7 +186,9 @@ def test_code_has_a_language():
     toy, real = both(LAW)
     assert toy.source() == toy.source("operations") and "sin" in toy.source().split()
     assert "define" in real.source("llvm") and toy.source("c") == real.source("c")
-    with pytest.raises(ArgumentError, match="law: source is 'llvm'; expected 'operations' or 'c'"):
+    with pytest.raises(
+        ArgumentError, match="law: source is 'llvm'; expected 'operations', 'c' or 'cuda'"
+    ):
         toy.source("llvm")
 
 

@@ -458,7 +458,7 @@ def test_code_is_compiled_once(place, monkeypatch):
     def never(*arguments):
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(cpu, "compile_text", never)
+    monkeypatch.setattr(cpu, "compile_texts", never)
     again = Kernel(program)
     assert again.ops == first.ops and again.artifact == first.artifact
     assert all(np.array_equal(a, b) for a, b in zip(again(x), expected, strict=True))
@@ -488,7 +488,7 @@ done = []
 def noted(module, name):
     real = getattr(module, name)
     setattr(module, name, lambda *a: (done.append(name), real(*a))[1])
-noted(cpu, "compile_text")
+noted(cpu, "compile_texts")
 noted(program, "trace")
 robot = hinge.zoo.arm(2)
 M = robot.mass_matrix(np.array([0.1, 0.2]))
@@ -504,7 +504,7 @@ def in_a_new_process(seed):
 @linux
 def test_a_new_process_finds_the_code(place):
     done, expected = in_a_new_process(1)
-    assert done == "['trace', 'compile_text']"
+    assert done == "['trace', 'compile_texts']"
     assert in_a_new_process(2) == ("[]", expected)
     (file,) = place.iterdir()
     _flip(file)

@@ -208,7 +208,7 @@ BAD = {
         r"leading shapes do not broadcast: A \(2,\), x \(3,\), s \(\)",
     ),
     "kernel dtype": (lambda: Kernel(TWICE.program, dtype=int), "int64; kernels come in float64"),
-    "source": (lambda: TWICE.source("cuda"), "source is 'cuda'; expected 'llvm' or 'c'"),
+    "source": (lambda: TWICE.source("rust"), "source is 'rust'; expected 'llvm', 'c' or 'cuda'"),
 }
 
 
@@ -599,10 +599,10 @@ def test_a_kernel_tells_what_it_is():
 
 
 def test_long_compilations_are_told_on_a_terminal(monkeypatch):
-    screen, slow = io.StringIO(), engine.compile_text
+    screen, slow = io.StringIO(), engine.compile_texts
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
-    monkeypatch.setattr(cpu, "compile_text", lambda *a: (time.sleep(0.1), slow(*a))[1])
+    monkeypatch.setattr(cpu, "compile_texts", lambda *a: (time.sleep(0.1), slow(*a))[1])
     for terminal, shape in ((False, (3,)), (True, (4,))):
         screen.isatty = lambda terminal=terminal: terminal
         assert hinge.compile(lambda x: 4.25 * x, x=shape).ops.multiplications == shape[0]

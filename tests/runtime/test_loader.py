@@ -116,6 +116,19 @@ def test_time_loops_both_ways(dtype, lead, monkeypatch):
     assert identical(got, run()[0])
 
 
+def test_code_compiled_in_pieces():
+    """Several objects in one image: all code first, calls between them direct."""
+    kernel, batch = KERNELS["unrolled"]()
+    objects = loader.objects_in(kernel.artifact.code)
+    assert len(objects) > 1 and loader.packed(objects) == kernel.artifact.code
+    kernel(*batch)
+    image = library_of(kernel)._image
+    places = [image.address(name) for name in ("body0_f64", "run")]
+    assert all(places) and max(places) - min(places) < len(kernel.artifact.code)
+    # the last without the others
+    assert loader.load(objects[-1], symbols()) is None
+
+
 # what is in memory
 
 
@@ -262,7 +275,7 @@ def test_any_damage_is_survived():
             refused += 1
             continue
         memory = np.frombuffer(image._memory, np.uint8)
-        for address in image._functions.values():
+        for address in image.functions.values():
             assert 0 <= address - memory.ctypes.data <= len(memory)
     assert 0 < refused < 300
     assert identical(kernel(*batch), expected)

@@ -102,7 +102,7 @@ def programs():
     """Unrolled and looped dynamics, and functions that call the C library."""
     for robot in (zoo.arm(7), zoo.snake(60)):
         arrays = ("q", "qd", "tau")
-        yield robot_kernel(robot.mechanism, "forward_dynamics", arrays, (), np.float64, 1).program
+        yield robot_kernel(robot.mechanism, "forward_dynamics", arrays, (), np.float64).program
     yield trace(lambda x: (np.sin(x), hinge.atan2(x[0], x[1])), [(9,)])
 
 

@@ -12,8 +12,10 @@ import pytest
 import hinge
 from fresh_process import run_python
 from hinge import Kernel
-from hinge.runtime import cpu, threads
+from hinge.graph.program import trace
+from hinge.runtime import cpu, engine, threads
 from hinge.runtime.cpu import Cpu
+from hinge.runtime.target import host
 from hinge.runtime.threads import in_parallel
 from marks import short_way
 from mechanisms import EPS
@@ -181,6 +183,96 @@ for i in range(5):
 stop.set()
 thread.join()
 """
+
+
+def test_two_threads_compile_at_once():
+    """Each waits, while it traces, for the other to trace."""
+    both = threading.Barrier(2, timeout=60)
+
+    def made(scale):
+        def make():
+            both.wait()
+            return trace(lambda x: scale * x, [(3,)])
+
+        return Kernel(make, f"times {scale}", ("x",))
+
+    kernels = made(2.0), made(3.0)
+    with ThreadPoolExecutor(2) as pool:
+        got = list(pool.map(lambda kernel: kernel(np.ones(3)), kernels))
+    np.testing.assert_array_equal(got, [[2.0] * 3, [3.0] * 3])
+
+
+LAST = """
+import atexit
+import numpy as np
+from hinge import zoo
+
+def at_the_end():
+    robot = zoo.arm(7)
+    found = robot.forward_dynamics_derivatives(robot.neutral(), *np.zeros((2, robot.nv)))
+    print(found.dq.shape == (robot.nv, robot.nv))
+
+atexit.register(at_the_end)
+"""
+
+
+def test_compiling_when_the_interpreter_ends(tmp_path):
+    """No more threads are started then."""
+    assert run_python(LAST, XDG_CACHE_HOME=str(tmp_path)).strip() == "True"
+
+
+INTERRUPTED = """
+import signal, sys
+import numpy as np
+from hinge import zoo
+from hinge.runtime import engine
+
+# where tests run in the background, it may be ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)
+robot = zoo.arm(7)
+x = robot.neutral(), *np.zeros((2, robot.nv))
+# everything is imported: an interrupt in the middle of that is Python's affair
+robot.inverse_dynamics(*x)
+robot.inverse_dynamics_derivatives(*x)
+work, times = engine._object_code, []
+
+def interrupted(*given):
+    times.append(1)
+    if len(times) == 2:
+        signal.raise_signal(signal.SIGINT)
+    return work(*given)
+
+engine._object_code = interrupted
+try:
+    robot.forward_dynamics_derivatives(*x)
+except KeyboardInterrupt:
+    print(robot.forward_dynamics_derivatives(*x).dq.shape == (robot.nv, robot.nv))
+"""
+
+
+def test_an_interrupt_while_pieces_are_compiled(tmp_path):
+    assert run_python(INTERRUPTED, XDG_CACHE_HOME=str(tmp_path)).strip() == "True"
+
+
+def test_a_piece_that_cannot_be_compiled():
+    """What LLVM says of it comes through, and nobody waits for the others."""
+    with pytest.raises(RuntimeError, match="expected top-level entity"):
+        engine.compile_texts(["", "", "nonsense", *[""] * 20], host())
+
+
+def test_threads_that_ask_for_the_same_compile_it_once():
+    times = []
+
+    def make():
+        times.append(1)
+        time.sleep(0.1)
+        return trace(lambda x: x + 1, [(3,)])
+
+    kernel = Kernel(make, "plus one", ("x",))
+    with ThreadPoolExecutor(4) as pool:
+        got = list(pool.map(lambda _: kernel(np.zeros(3)), range(4)))
+    assert len(times) == 1
+    np.testing.assert_array_equal(got, np.ones((4, 3)))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -187,3 +187,9 @@ def test_a_lean_arm_costs_less():
         for m in (mech, canonical(mech).mechanism)
     )
     assert sum(thin) < 0.9 * sum(full)
+
+
+def test_all_methods_share_the_frames_of_a_mechanism():
+    """They are made once, also for a mechanism that is read again; of another they are others."""
+    here, again, other = (zoo.snake(n).mechanism for n in (5, 5, 6))
+    assert canonical(here) is canonical(again) and canonical(here) is not canonical(other)

@@ -181,9 +181,15 @@ def test_followers_in_a_large_mechanism_are_unrolled():
     assert not isinstance(program, LoopProgram)
 
 
-@pytest.mark.parametrize("name", ["mass_matrix", "mass_matrix_inverse"])
-def test_matrices_of_long_mechanisms_come_by_columns(name):
-    robot = zoo.snake(66)
+def forked(links):
+    """A snake of so many links, and an arm of four on the last but three."""
+    snake, arm = zoo.snake(links), zoo.arm(4).mechanism
+    return hinge.Robot(hinge.edit.attach(snake.mechanism, arm, snake.body_names[-4], prefix="arm/"))
+
+
+def test_matrices_of_long_mechanisms_with_branches_come_by_columns():
+    robot, name = forked(62), "mass_matrix_inverse"
+    assert "column by column" in robot.explain(name) and "one branch only" in robot.explain(name)
     q = np.array([random_state(robot, seed).q for seed in range(3)])
     got = getattr(robot, name)(q)
     out = np.empty_like(got)
@@ -195,18 +201,18 @@ def test_matrices_of_long_mechanisms_come_by_columns(name):
     q[0, 9] = np.nan
     spoiled = getattr(robot, name)(q)
     assert np.isnan(spoiled[0]).all() and np.array_equal(spoiled[1:], got[1:])
-    with pytest.raises(hinge.ArgumentError, match=rf"{name} of 'snake66': q\[9\] is nan"):
+    with pytest.raises(hinge.ArgumentError, match=rf"{name} of 'snake62': q\[9\] is nan"):
         getattr(robot, name)(q[0])
     with pytest.raises(
-        hinge.ArgumentError, match=rf"{name} of 'snake66': out is not a writeable, .* array"
+        hinge.ArgumentError, match=rf"{name} of 'snake62': out is not a writeable, .* array"
     ):
         getattr(robot, name)(q[1], out=np.zeros(50))
 
 
 @pytest.mark.parametrize(("which", "load"), [("inverse", "dead"), ("forward", None)])
-def test_derivatives_of_long_mechanisms_come_by_columns(which, load):
+def test_derivatives_of_long_mechanisms_are_loops_or_come_by_columns(which, load):
     """With and without forces; a bad sample is bad alone; wrong arguments are told."""
-    robot, rng, name = zoo.snake(41), np.random.default_rng(7), f"{which}_dynamics_derivatives"
+    robot, rng, name = forked(41), np.random.default_rng(7), f"{which}_dynamics_derivatives"
     states = [random_state(robot, seed) for seed in range(3)]
     q, qd, third = (np.array([getattr(s, n) for s in states]) for n in ("q", "qd", "qdd"))
     n = robot.mechanism.n_bodies

@@ -10,6 +10,7 @@ from hinge.specialize.routing import (
     DEEP,
     MANY_DOF,
     MOST_BLOCKS,
+    MOST_STEPS,
     MOST_UNROLLED,
     ONE_SAMPLE_BY_PARTS,
     route,
@@ -48,7 +49,7 @@ def test_aliases_go_the_same_way():
     for alias, name in {"rnea": "inverse_dynamics", "aba": "forward_dynamics"}.items():
         assert route(LONG, alias).plan == route(LONG, name).plan == "loops"
         assert route(ARM, alias).frames == "canonical"
-    assert route(zoo.snake(100).mechanism, "crba").plan == "columns"
+    assert route(zoo.snake(100).mechanism, "crba").plan == "loops"
 
 
 @pytest.mark.parametrize(
@@ -60,19 +61,23 @@ def test_aliases_go_the_same_way():
         ("forward_dynamics_derivatives", ["forward_dynamics_jvp"]),
     ],
 )
-def test_large_matrices_come_by_columns(name, pieces):
-    way = route(zoo.snake(100).mechanism, name)
+def test_large_matrices_are_loops_or_come_by_columns(name, pieces):
+    """By columns on cards, and where bodies on different branches have something in common."""
+    snake = zoo.snake(100).mechanism
+    way = route(snake, name)
+    assert way.plan == "loops" and way.axes in (("body",), ("ground",))
+    way = route(snake, name, climbs=False)
     assert way.plan == "columns" and [p.algorithm for p in way.pieces] == pieces
-    assert str(MOST_BLOCKS) in way.why["plan"]
-    assert whole(zoo.snake(100).mechanism, name, (), {}).plan == "unrolled"
+    assert str(MOST_BLOCKS) in way.why["plan"] and "cards" in way.why["plan"]
+    assert whole(snake, name, (), {}, climbs=False).plan == "unrolled"
 
 
 def test_matrices_are_counted_by_their_blocks():
-    """A chain of 41 bodies has 1681 pairs: one matrix is unrolled, three are not."""
-    assert route(LONG, "mass_matrix").plan == "unrolled"
-    assert route(LONG, "inverse_dynamics_derivatives").plan == "columns"
+    """Few of them are unrolled, however many bodies there are; many kinds of joints too."""
+    assert route(LONG, "mass_matrix").plan == "loops"
     bush = zoo.tree(3, 50).mechanism
     assert route(bush, "inverse_dynamics_derivatives").plan == "unrolled"
+    assert f"more than {MOST_STEPS}" in route(bush, "inverse_dynamics_derivatives").why["plan"]
     assert route(bush, "forward_dynamics_derivatives").plan == "columns"
     conventional = {"method": "conventional"}
     assert route(bush, "forward_dynamics_derivatives", (), conventional).plan == "unrolled"
@@ -106,6 +111,25 @@ def test_the_method_goes_by_degrees_of_freedom():
     assert route(GRIPPER, "forward_dynamics_jvp").method == "conventional"
 
 
+def test_right_angles_decide_the_axes_of_many_bodies():
+    """Where both are worth tracing, and where one would be traced in vain."""
+    name = "forward_dynamics_derivatives"
+    for robot, both in (
+        (zoo.snake(18), False),
+        (zoo.snake(12), True),
+        (zoo.pendulum(18), True),
+        (zoo.tree(0, 30), True),
+    ):
+        deep = route(robot.mechanism, name)
+        assert deep.axes == (("body", "ground") if both else ("body",)), robot.name
+    snake = zoo.snake(18).mechanism
+    counts = [
+        sum(robot_program(snake, name, ("q", "qd", "tau"), {"axes": a}).ops)
+        for a in ("body", "ground")
+    ]
+    assert counts[0] < counts[1]
+
+
 def test_the_axes_go_by_depth_and_the_cheaper_ones_are_taken():
     name, arrays = "inverse_dynamics_derivatives", ("q", "qd", "qdd")
     assert route(zoo.arm(DEEP - 1).mechanism, name).axes == ("body",)
@@ -130,7 +154,8 @@ def test_a_route_can_be_asked():
 
 
 def test_what_is_made_of_pieces_explains_them():
-    said = explain(LONG, "inverse_dynamics_derivatives", ("q", "qd", "qdd", "f_ext"))
+    given = "q", "qd", "qdd", "f_ext"
+    said = explain(LONG, "inverse_dynamics_derivatives", given, climbs=False)
     assert "column by column, from inverse_dynamics_jvp" in said
     assert "a loop over bodies for each sweep" in said and "operations" in said
     said = explain(HUMANOID, "forward_dynamics_derivatives", samples=1)

@@ -255,6 +255,16 @@ class SpatialInertia:
         """Nothing there."""
         return cls(0.0, np.zeros(3), np.zeros((3, 3)))
 
+    @property
+    def numbers(self) -> np.ndarray:
+        """All numbers, (13,): m, h, J."""
+        return np.concatenate([[self.mass], self.h, self.J.ravel()])
+
+    @classmethod
+    def of_numbers(cls, x: np.ndarray) -> SpatialInertia:
+        """The inertia with these `numbers`."""
+        return cls(x[0], x[1:4], x[4:].reshape(3, 3))
+
     def __matmul__(self, V: np.ndarray) -> np.ndarray:
         """M V for a motion (6,) or a column of motions (6, n): a momentum or a force."""
         w, u = V[:3], V[3:]

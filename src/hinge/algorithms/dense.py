@@ -27,6 +27,7 @@ from ..algebra.small import (
     upper_root,
 )
 from ..errors import ModelError
+from ..model.ground_axes import Axes
 from ..model.mechanism import Mechanism
 from .constrained.derivatives import Limbs, limbs_of
 from .constrained.description import row_slices
@@ -66,7 +67,6 @@ from .linearized.forward_derivatives import (
     forward_dynamics_derivatives,
     forward_dynamics_jvp,
 )
-from .linearized.inverse_derivatives import Axes
 from .linearized.loads import Load
 from .linearized.nominal import Nominal
 from .mass_matrix import mass_matrix, mass_matrix_inverse
@@ -91,8 +91,8 @@ def _(
 
 
 @with_followers(mass_matrix_inverse)
-def _(mech: Mechanism, q: np.ndarray) -> np.ndarray:
-    return inverse_spd(mass_matrix(mech, q))
+def _(mech: Mechanism, q: np.ndarray, axes: Axes = "body") -> np.ndarray:
+    return inverse_spd(mass_matrix(mech, q, axes))
 
 
 @with_followers(operational_space_inertia_inverse)

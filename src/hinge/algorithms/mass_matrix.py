@@ -22,7 +22,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..algebra.small import mirror_lower
-from ..algebra.spatial import SpatialInertia, congruence
+from ..algebra.spatial import congruence
+from ..model.ground_axes import Axes, seen_in
 from ..model.protocol import Branches
 from .congruences import compliance
 from .declare import algorithm
@@ -31,48 +32,54 @@ from .riccati import riccati
 __all__ = ["crba", "mass_matrix", "mass_matrix_inverse"]
 
 
-@algorithm(joint_level=True, aliases=("crba",))
-def mass_matrix(mech: Branches, q: np.ndarray) -> np.ndarray:
-    """M(q), the symmetric (nv, nv) with ½ q̇ᵀ M q̇ the kinetic energy.  O(N · depth)."""
-    H, phi = mech.H(q), mech.phi(q)
-    crb = [SpatialInertia.zero(), *mech.M[1:]]
-    blocks = {}
-    for p, k in mech.inward():
+@algorithm(joint_level=True, loops=True, aliases=("crba",))
+def mass_matrix(mech: Branches, q: np.ndarray, axes: Axes = "body") -> np.ndarray:
+    """M(q), the symmetric (nv, nv) with ½ q̇ᵀ M q̇ the kinetic energy.  O(N · depth).
+
+    axes: those of the arithmetic; the result does not depend on them.
+    """
+    mech_ = seen_in(axes, mech, q)
+    H, phi, M = mech_.H(q), mech_.phi(q), mech_.M
+    crb = mech_.filled(lambda k: M[k])
+    (F,), blocks = mech_.slots(1), mech_.pairs()
+    for p, k in mech_.inward():
         crb[p] = crb[p] + congruence(crb[k], phi[k])  # (1)
-        F = crb[k] @ H[k].T
-        blocks[k, k] = mirror_lower(H[k] @ F + np.diag(mech.armature[k]))  # (2)
-        for i, j in mech.climb(k):
-            F = phi[j] @ F
-            blocks[i, k] = H[i] @ F  # (3)
-    return mech.join_matrix(blocks)
+        F[k] = crb[k] @ H[k].T
+        blocks[k, k] = mirror_lower(H[k] @ F[k] + np.diag(mech_.armature[k]))  # (2)
+        for i, j in mech_.climb(k):
+            F[k] = phi[j] @ F[k]
+            blocks[i, k] = H[i] @ F[k]  # (3)
+    return mech_.join_matrix(blocks)
 
 
-@algorithm(joint_level=True, independent_joints=True)
-def mass_matrix_inverse(mech: Branches, q: np.ndarray) -> np.ndarray:
-    """M(q)⁻¹, (nv, nv), without forming M.  O(N · nv)."""
-    rows, phi = mech.H(q), mech.phi(q)
-    _, _, _, D_inv, G = riccati(mech, rows, phi)
-    H = mech.each(lambda k: rows[k].T)
-    Y, U = mech.slots(2)
+@algorithm(joint_level=True, loops=True, independent_joints=True)
+def mass_matrix_inverse(mech: Branches, q: np.ndarray, axes: Axes = "body") -> np.ndarray:
+    """M(q)⁻¹, (nv, nv), without forming M.  O(N · nv).
+
+    axes: those of the arithmetic; the result does not depend on them.
+    """
+    mech_ = seen_in(axes, mech, q)
+    rows, phi = mech_.H(q), mech_.phi(q)
+    _, _, _, D_inv, G = riccati(mech_, rows, phi)
+    H = mech_.each(lambda k: rows[k].T)
+    Y, U, W = mech_.slots(3)
     Y[0] = np.zeros((6, 6))
-    spread, blocks = mech.filled(lambda k: []), {}
-    for p, k in mech.outward():
+    meeting, blocks = mech_.meetings(), mech_.pairs()
+    for p, k in mech_.outward():
         Y_plus = compliance(Y[p], phi[k])
         Z = Y_plus @ G[k]
         blocks[k, k] = L = mirror_lower(D_inv[k] + G[k].T @ Z)
         U[k] = Z - H[k] @ L
         Y[k] = mirror_lower(Y_plus - H[k] @ U[k].T - Z @ H[k].T)  # (4)
-        W = G[k]
-        for j, c in mech.climb(k):
-            W = phi[c] @ W
-            blocks[j, k] = U[j].T @ W  # (5)
-            spread[j].append((c, k, W))
-            W = W - G[j] @ (H[j].T @ W)
-    for _, j in mech.outward():
-        for n, (c, k, W) in enumerate(spread[j]):
-            others = [(i, X) for d, i, X in spread[j][n + 1 :] if d != c]
-            blocks |= {(k, i): W.T @ Y[j] @ X for i, X in others}  # (6)
-    return mech.join_matrix(blocks)
+        W[k] = G[k]
+        for j, c in mech_.climb(k):
+            W[k] = phi[c] @ W[k]
+            blocks[j, k] = U[j].T @ W[k]  # (5)
+            meeting.bring(j, c, (k, W[k]))
+            W[k] = W[k] - G[j] @ (H[j].T @ W[k])
+    for j, (k, W_k), (i, W_i) in meeting.pairs():
+        blocks[k, i] = W_k.T @ Y[j] @ W_i  # (6)
+    return mech_.join_matrix(blocks)
 
 
 crba = mass_matrix

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
+
 from ..graph.loop import LoopProgram
 from ..graph.program import Program
 from ..graph.scalar import Node
+from .rows import Rows
 
 __all__ = ["Layout", "LoopLayout"]
 
@@ -42,26 +45,46 @@ class Layout:
         return {node.id: i for i, node in enumerate(self.values)}
 
     @property
-    def index(self) -> list[int]:
+    def constants(self) -> list[float]:
+        """Those that do not, behind the others."""
+        return [node.value for node in self.values[self.varying :]]
+
+    @property
+    def index(self) -> np.ndarray:
         """For every entry of every result, the number of its value."""
-        return [self.place[node.id] for node in self.program.values]
+        return np.array([self.place[node.id] for node in self.program.values], np.int32)
 
 
 class LoopLayout:
-    """Where the results of a loop program go: every entry is a value of its own."""
+    """Where the results of a loop program go.
+
+    Every entry is a value of its own, but of matrices what there is of pairs, and a zero.
+    """
 
     def __init__(self, program: LoopProgram) -> None:
         self.program = program
         self.values: list[Node] = []
+        zeros = program.matrices and not program.pairs.everywhere
+        self.constants = [0.0] if zeros else []
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Where everything else is."""
+        return Rows(self.program)
 
     @property
     def size(self) -> int:
         """How many values there are."""
-        return len(self.program.results)
-
-    varying = size
+        return self.varying + len(self.constants)
 
     @property
-    def index(self) -> list[int]:
-        """Every entry in its place."""
-        return list(range(self.size))
+    def varying(self) -> int:
+        """How many of them depend on the arguments."""
+        return len(self.program.results) + self.program.pairs.size
+
+    @property
+    def index(self) -> np.ndarray:
+        """For every entry of every result, the number of its value."""
+        if self.program.matrices:
+            return self.program.pairs.index()
+        return np.arange(self.size, dtype=np.int32)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..runtime.backend import Backend
-from ..runtime.cpu import Cpu
+from ..runtime.devices import backend_of, check_device
 from ..runtime.forks import MAKING
 from ..runtime.kernel import Kernel
 
@@ -25,13 +25,17 @@ def compile(
     fn: Callable[P, R],
     dtype: Any = np.float64,
     threads: int | None = None,
+    device: str = "cpu",
     **shapes: tuple[int, ...],
 ) -> Kernel[P, R]:
     """A function of arrays, given the shape of each argument, as one fused kernel.
 
-    norm = hinge.compile(lambda x: np.sqrt(x @ x), x=(3,))
+    device: where it runs, "cpu" or an NVIDIA card: "cuda", "cuda:1".
+
+    `norm = hinge.compile(lambda x: np.sqrt(x @ x), x=(3,))`
     """
-    return compile_for(Cpu(threads), fn, dtype, shapes)
+    backend = backend_of(check_device("compile", device), threads)
+    return compile_for(backend, fn, dtype, shapes)
 
 
 def compile_for(

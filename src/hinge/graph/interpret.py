@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from .arrays import Shape
-from .loop import Load, LoopProgram, Step, Visit
+from .loop import PAIR, Climb, LoopProgram, Step
 from .operations import OPERATIONS
 from .program import Program
+from .relay import Relay
 from .scalar import Node, reachable
 from .scan import Scan
 
@@ -19,7 +20,7 @@ __all__ = ["interpret"]
 
 
 def interpret(
-    program: Program | LoopProgram | Scan,
+    program: Program | LoopProgram | Relay | Scan,
     arguments: Sequence[np.ndarray],
     steps: int = 1,
     every: int = 1,
@@ -31,6 +32,11 @@ def interpret(
     """
     if isinstance(program, Scan):
         return _over_time(program, arguments, steps, every)
+    if isinstance(program, Relay):
+        arrays = list(arguments)
+        for part in program.parts:
+            arrays += interpret(part.program, [arrays[k] for k in part.takes])
+        return arrays[-len(program.outputs) :]
     return (_loops if isinstance(program, LoopProgram) else _straight)(program, arguments)
 
 
@@ -43,28 +49,64 @@ def _straight(program: Any, arguments: Sequence[np.ndarray]) -> list[np.ndarray]
 
 def _loops(program: Any, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
     lead, dtype, flat = _flat(program.inputs, arguments)
-    slots = [np.zeros((program.rows, size, *lead), dtype) for size in program.slots]
-    for slot, values in program.start.items():
-        slots[slot][0, : len(values)] = np.reshape(values, (-1, *(1 for _ in lead)))
-
-    def loaded(load: Load, visit: Visit) -> Any:
-        if load.kind == "slot":
-            return slots[load.which][getattr(visit, load.row), load.entry]
-        if load.kind == "argument":
-            return flat[load.which][..., visit.places[load.which] + load.entry]
-        return np.asarray(visit.numbers[load.entry], dtype)
-
-    def run(step: Step, visit: Visit) -> None:
-        nodes = reachable(store.value for store in step.stores)
-        values = _evaluated(nodes, lambda i: np.copy(loaded(step.loads[i], visit)), dtype)
-        for store in step.stores:
-            slots[store.slot][getattr(visit, store.row), store.entry] = values[store.value.id]
-
+    run = _Loops(program, flat, lead, dtype)
     for stage in program.stages:
-        for visit in reversed(program.visits) if stage.backwards else program.visits:
-            run(stage.steps[visit.kind], visit)
-    results = [slots[slot][row, entry] for slot, row, entry in program.results]
+        for i in range(len(program.visits))[:: -1 if stage.backwards else 1]:
+            kind = program.visits[i].kind
+            run.step(stage.steps[kind], {"own": i})
+            if stage.climbs and stage.climbs[kind]:
+                run.climb(stage.climbs[kind], i)
+    results = [run.slots[slot][row, entry] for slot, row, entry in program.results]
+    if program.matrices:
+        results = [*results, *np.concatenate([run.pairs, run.pairs[:1] * 0])[program.pairs.index()]]
     return _cut(results, program.outputs, lead, dtype)
+
+
+class _Loops:
+    """What a loop program works on: slots, and values of pairs of things."""
+
+    def __init__(
+        self, program: LoopProgram, flat: Sequence[np.ndarray], lead: Shape, dtype: np.dtype
+    ) -> None:
+        self.program, self.flat, self.dtype = program, flat, dtype
+        self.slots = [np.zeros((program.rows, size, *lead), dtype) for size in program.slots]
+        for slot, values in program.start.items():
+            self.slots[slot][0, : len(values)] = np.reshape(values, (-1, *(1 for _ in lead)))
+        self.pairs = np.zeros((program.pairs.size, *lead), dtype)
+
+    def step(self, step: Step, at: Mapping[str, int], pair: int | None = None) -> None:
+        """One step; at: the numbers of the visits of rows; pair: where that row begins."""
+        visits, pairs = self.program.visits, self.program.pairs
+        rows = {row: visits[i].own for row, i in at.items()} | {"parent": visits[at["own"]].parent}
+        nodes = reachable(store.value for store in step.stores)
+
+        def loaded(i: int) -> np.ndarray:
+            load = step.loads[i]
+            if load.kind == "slot":
+                return np.copy(self.slots[load.which][rows[load.row], load.entry])
+            visit = visits[at[load.row]]
+            if load.kind == "argument":
+                return np.copy(self.flat[load.which][..., visit.places[load.which] + load.entry])
+            return np.asarray(visit.numbers[load.entry], self.dtype)
+
+        values = _evaluated(nodes, loaded, self.dtype)
+        for store in step.stores:
+            if store.row != PAIR:
+                self.slots[store.slot][rows[store.row], store.entry] = values[store.value.id]
+                continue
+            own, upper = at["own"], at.get("upper", at["own"])
+            begin = pairs.begin[own] if pair is None else pair
+            place = begin + pairs.place(store.slot, own, pairs.dofs[upper]) + store.entry
+            self.pairs[place] = values[store.value.id]
+
+    def climb(self, climb: Climb, own: int) -> None:
+        """All steps from a thing to its root."""
+        pairs, lower, pair = self.program.pairs, own, self.program.pairs.climb[own]
+        while (upper := pairs.above[lower]) >= 0:
+            at = {"own": own, "lower": lower, "upper": upper}
+            self.step(climb[self.program.ways[lower]], at, pair)
+            pair += pairs.slots * pairs.dofs[own] * pairs.dofs[upper]
+            lower = upper
 
 
 def _over_time(

@@ -4,13 +4,19 @@ A loop program has arguments and results like any other, a workspace of slots wi
 and stages.  A stage visits things in order; for each it runs the step of its kind.  A step is a
 small graph whose inputs are loads (of an argument, of a row of a slot, of a number of the thing)
 and whose values are stored into rows of slots.
+
+After its step a thing may climb: a loop inside the loop, over its parent, that one's parent and so
+on, for what there is of every pair of things on one branch.  A step of a climb loads from the rows
+of the thing that climbs and of the two that it comes from ("lower") and to ("upper"); it stores
+into the row of the thing itself, which carries its values from one to the next, and into that of
+the pair.  Matrices over all things are made of pairs (`pairs.py`).
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -18,12 +24,16 @@ from typing import Any
 
 from .arrays import Shape
 from .operations import Operations
+from .pairs import Matrix, Pairs
 from .scalar import Node, reachable
 
-__all__ = ["ZERO", "Load", "LoopProgram", "Stage", "Step", "Store", "Visit", "alike", "pruned"]
+__all__ = ["PAIR", "ZERO", "Climb", "Load", "LoopProgram", "Stage", "Step", "Store", "Visit"]
+__all__ += ["alike", "pruned", "stage_of"]
 
 # an entry of a slot that is zero for everything
 ZERO = -1
+# the row of what there is of a thing that climbs and the one it comes to; before it climbs, itself
+PAIR = "pair"
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,7 @@ class Load:
 
     kind: "argument" `which`, at the thing's place in it plus `entry`; "slot" `which`, in the row
     of the thing ("own") or of its parent ("parent"); "number", the thing's own constant `entry`.
+    In a climb all three may be of "lower" or "upper" too.
     """
 
     kind: str
@@ -63,6 +74,17 @@ class Step:
         nodes = reachable(store.value for store in self.stores)
         return [self.loads[node.value] for node in nodes if node.op == "input"]
 
+    @property
+    def text(self) -> str:
+        """The same for steps that do the same in the same way."""
+        lines, number = [], {}
+        for node in reachable(store.value for store in self.stores):
+            number[node.id] = len(number)
+            value = self.loads[node.value] if node.op == "input" else node.value
+            lines.append(f"{node.op} {value} {[number[a.id] for a in node.args]}")
+        stores = [(s.slot, s.row, s.entry, number[s.value.id]) for s in self.stores]
+        return "\n".join([*lines, repr(stores)])
+
 
 @dataclass(frozen=True)
 class Visit:
@@ -75,12 +97,25 @@ class Visit:
     numbers: tuple[float, ...]
 
 
+# the steps of a climb, by the way of the lower of two things; () where nothing climbs
+Climb = tuple[Step, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A loop: the steps by kind, over the visits of the program, forwards or backwards."""
+    """A loop: the steps by kind, over the visits of the program, forwards or backwards.
+
+    climbs: by kind too, if anything climbs.
+    """
 
     steps: tuple[Step, ...]
     backwards: bool
+    climbs: tuple[Climb, ...] = ()
+
+    @property
+    def inner(self) -> list[Step]:
+        """The steps of all climbs, each once."""
+        return list(dict.fromkeys(step for climb in self.climbs for step in climb))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +124,9 @@ class LoopProgram:
 
     slots: the number of values in a row of each.  start: slot → values of row 0 before anything.
     results: for every entry of every result, (slot, row, entry).
+    ways: of each visit, which step of a climb leads from it to its parent; ZERO from a root.
+    matrices: what the results are instead, with numbers of pair slots of their own.
+    dofs: of each visit, how many rows and columns of a matrix it has.
     """
 
     name: str
@@ -101,6 +139,16 @@ class LoopProgram:
     visits: tuple[Visit, ...]
     results: tuple[tuple[int, int, int], ...]
     form: type | None = None
+    ways: tuple[int, ...] = ()
+    matrices: tuple[Matrix, ...] = ()
+    dofs: tuple[int, ...] = ()
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """Where pairs of things are, and what matrices have of them."""
+        index = {visit.own: i for i, visit in enumerate(self.visits)}
+        above = [index.get(visit.parent, ZERO) for visit in self.visits]
+        return Pairs(above, self.dofs, self.matrices)
 
     @cached_property
     def ops(self) -> Operations:
@@ -111,19 +159,38 @@ class LoopProgram:
             for kind, step in enumerate(stage.steps):
                 for node in reachable(s.value for s in step.stores):
                     total[node.op] += kinds[kind]
+            for step, times in self._climbed(stage).items():
+                for node in reachable(s.value for s in step.stores):
+                    total[node.op] += times
         return Operations.counted(total, max(total["sin"], total["cos"]))
+
+    @cached_property
+    def written(self) -> int:
+        """How many operations the code of all steps has, however often they are done."""
+        steps = {step for stage in self.stages for step in (*stage.steps, *stage.inner)}
+        return sum(len(reachable(s.value for s in step.stores)) for step in steps)
+
+    def _climbed(self, stage: Stage) -> Counter[Step]:
+        """How often each step of the climbs of a stage is done."""
+        times: Counter[Step] = Counter()
+        before: dict[int, Counter[int]] = {0: Counter()}
+        for visit, way in zip(self.visits, self.ways, strict=True) if stage.climbs else ():
+            before[visit.own] = before[visit.parent] + Counter([way] if way != ZERO else [])
+            if climb := stage.climbs[visit.kind]:
+                for i, n in before[visit.own].items():
+                    times[climb[i]] += n
+        return times
 
     @cached_property
     def digest(self) -> str:
         """The same for programs that compute the same in the same way."""
         lines = [repr((self.inputs, self.outputs, self.slots, self.start, self.visits))]
-        lines.append(repr(self.results))
+        lines.append(repr((self.results, self.ways, self.matrices, self.dofs)))
         for stage in self.stages:
-            for step in stage.steps:
-                lines.append(repr((stage.backwards, step.loads)))
-                for node in reachable(s.value for s in step.stores):
-                    lines.append(f"{node.id} {node.op} {node.value} {[a.id for a in node.args]}")
-                lines.append(repr([(s.slot, s.row, s.entry, s.value.id) for s in step.stores]))
+            inner = stage.inner
+            climbs = [[inner.index(step) for step in climb] for climb in stage.climbs]
+            lines.append(repr((stage.backwards, climbs)))
+            lines += [step.text for step in (*stage.steps, *inner)]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     @property
@@ -154,9 +221,9 @@ def alike(
         values = start.get(slot, ())
         at_start = values[i] if i < len(values) else 0.0
         marks[slot, i] = [believed.get((slot, i), ZERO), at_start]
-    for step in (step for stage in stages for step in stage.steps):
+    for step in (step for stage in stages for step in (*stage.steps, *stage.inner)):
         told: dict[tuple[int, str], dict[int, Any]] = {}
-        for store in step.stores:
+        for store in (s for s in step.stores if s.row != PAIR):
             x = store.value
             mark = x.value if x.op == "const" else (x.id,)
             told.setdefault((store.slot, store.row), {})[store.entry] = mark
@@ -172,23 +239,33 @@ def alike(
 
 
 def pruned(stages: Sequence[Stage], results: Sequence[tuple[int, int, int]]) -> tuple[Stage, ...]:
-    """The stages without stores into entries of slots that no result needs, however indirectly."""
+    """The stages without stores into entries of slots that no result needs, however indirectly.
+
+    What there is of pairs is a result.
+    """
     live: set[tuple[int, int]] = set()
     found = {(slot, entry) for slot, _, entry in results}
-    while not found <= live:
-        live |= found
-        found = {
+    steps = [step for stage in stages for step in (*stage.steps, *stage.inner)]
+    while True:
+        found |= {
             (load.which, load.entry)
-            for stage in stages
-            for step in stage.steps
+            for step in steps
             for load in _stores_into(live, step).used
             if load.kind == "slot"
         }
-    return tuple(
-        Stage(tuple(_stores_into(live, step) for step in stage.steps), stage.backwards)
-        for stage in stages
-    )
+        if found <= live:
+            break
+        live |= found
+    kept = {step: _stores_into(live, step) for step in steps}
+    return tuple(stage_of(stage, kept.__getitem__) for stage in stages)
+
+
+def stage_of(stage: Stage, new: Callable[[Step], Step]) -> Stage:
+    """The stage with other steps in the place of its own."""
+    climbs = tuple(tuple(new(step) for step in climb) for climb in stage.climbs)
+    return Stage(tuple(new(step) for step in stage.steps), stage.backwards, climbs)
 
 
 def _stores_into(entries: set[tuple[int, int]], step: Step) -> Step:
-    return Step(step.loads, tuple(s for s in step.stores if (s.slot, s.entry) in entries))
+    kept = (s for s in step.stores if s.row == PAIR or (s.slot, s.entry) in entries)
+    return Step(step.loads, tuple(kept))

@@ -17,6 +17,7 @@ import numpy as np
 __all__ = [
     "ATOM",
     "CHOICE",
+    "COMMUTATIVE",
     "OPERATIONS",
     "PRODUCT",
     "SIGN",
@@ -69,6 +70,7 @@ class Operation:
     cost: where it counts among `Operations`, "" if it costs nothing.
     alone: the slope of the second argument, where the first does not depend on leaves.
     free: the slopes are ±1 or choices, which need no multiplication.
+    shows: of which arguments the value cannot be finite if they are not.
     """
 
     value: Callable[..., float]
@@ -80,6 +82,7 @@ class Operation:
     commutative: bool = False
     alone: Slope | None = None
     free: bool = False
+    shows: tuple[int, ...] = ()
 
     @property
     def arity(self) -> int:
@@ -172,6 +175,7 @@ OPERATIONS: dict[str, Operation] = {
         cost="additions",
         commutative=True,
         free=True,
+        shows=(0, 1),
     ),
     "sub": Operation(
         value=lambda a, b: a - b,
@@ -181,6 +185,7 @@ OPERATIONS: dict[str, Operation] = {
         llvm=("fsub contract {t} {0}, {1}",),
         cost="additions",
         free=True,
+        shows=(0, 1),
     ),
     "mul": Operation(
         value=lambda a, b: a * b,
@@ -190,6 +195,7 @@ OPERATIONS: dict[str, Operation] = {
         llvm=("fmul contract {t} {0}, {1}",),
         cost="multiplications",
         commutative=True,
+        shows=(0, 1),
     ),
     "div": Operation(
         value=_divide,
@@ -198,6 +204,7 @@ OPERATIONS: dict[str, Operation] = {
         c=_binary("/", SIGN, ATOM, level=PRODUCT),
         llvm=("fdiv {t} {0}, {1}",),
         cost="divisions",
+        shows=(0,),
     ),
     "neg": Operation(
         value=lambda a: -a,
@@ -207,6 +214,7 @@ OPERATIONS: dict[str, Operation] = {
         llvm=("fneg {t} {0}",),
         cost="",
         free=True,
+        shows=(0,),
     ),
     "sqrt": Operation(
         value=lambda a: math.sqrt(a) if a >= 0 else math.nan,
@@ -214,6 +222,7 @@ OPERATIONS: dict[str, Operation] = {
         slopes=(lambda n: 0.5 / n,),
         c=_function("sqrt"),
         llvm=("call {t} @llvm.sqrt.{x}({t} {0})",),
+        shows=(0,),
     ),
     "sin": Operation(
         value=lambda a: math.sin(a) if math.isfinite(a) else math.nan,
@@ -222,6 +231,7 @@ OPERATIONS: dict[str, Operation] = {
         c=_function("sin"),
         llvm=(),
         cost="sincos",
+        shows=(0,),
     ),
     "cos": Operation(
         value=lambda a: math.cos(a) if math.isfinite(a) else math.nan,
@@ -230,6 +240,7 @@ OPERATIONS: dict[str, Operation] = {
         c=_function("cos"),
         llvm=(),
         cost="sincos",
+        shows=(0,),
     ),
     "atan2": Operation(
         value=math.atan2,
@@ -244,6 +255,7 @@ OPERATIONS: dict[str, Operation] = {
         slopes=(_choice(lambda n: n.graph.make("less", n.args[0], 0), -1, 1),),
         c=_function("fabs"),
         llvm=("call {t} @llvm.fabs.{x}({t} {0})",),
+        shows=(0,),
     ),
     "min": Operation(
         value=lambda a, b: b if b < a else a,
@@ -283,3 +295,5 @@ OPERATIONS: dict[str, Operation] = {
         free=True,
     ),
 }
+
+COMMUTATIVE = frozenset(op for op, row in OPERATIONS.items() if row.commutative)

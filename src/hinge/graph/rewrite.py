@@ -13,7 +13,7 @@ from typing import Any
 
 from .operations import OPERATIONS
 
-__all__ = ["fold"]
+__all__ = ["added", "divided", "fold", "multiplied", "negated", "subtracted"]
 
 
 def fold(graph: Any, op: str, args: tuple[Any, ...]) -> Any:
@@ -27,66 +27,84 @@ def fold(graph: Any, op: str, args: tuple[Any, ...]) -> Any:
     return graph.intern(op, args) if rule is None else rule(graph, *args)
 
 
-def _add(graph: Any, a: Any, b: Any) -> Any:
-    if a.op == "const" and a.value == 0:
-        return b
-    if b.op == "const" and b.value == 0:
+def added(graph: Any, a: Any, b: Any) -> Any:
+    """a + b."""
+    if a.op == "const":
+        if b.op == "const":
+            return graph.const(a.value + b.value)
+        if a.value == 0:
+            return b
+    elif b.op == "const" and b.value == 0:
         return a
     if b.op == "neg":
-        return _sub(graph, a, b.args[0])
+        return subtracted(graph, a, b.args[0])
     if a.op == "neg":
-        return _sub(graph, b, a.args[0])
-    return graph.intern("add", (a, b))
+        return subtracted(graph, b, a.args[0])
+    return graph.pair("add", a, b)
 
 
-def _sub(graph: Any, a: Any, b: Any) -> Any:
-    if b.op == "const" and b.value == 0:
-        return a
-    if a.op == "const" and a.value == 0:
-        return _neg(graph, b)
+def subtracted(graph: Any, a: Any, b: Any) -> Any:
+    """a − b."""
+    if b.op == "const":
+        if a.op == "const":
+            return graph.const(a.value - b.value)
+        if b.value == 0:
+            return a
+    elif a.op == "const" and a.value == 0:
+        return negated(graph, b)
     if a is b:
         return graph.const(0.0)
     if b.op == "neg":
-        return _add(graph, a, b.args[0])
+        return added(graph, a, b.args[0])
     if a.op == "neg":
-        return _neg(graph, _add(graph, a.args[0], b))
-    return graph.intern("sub", (a, b))
+        return negated(graph, added(graph, a.args[0], b))
+    return graph.pair("sub", a, b)
 
 
-def _neg(graph: Any, a: Any) -> Any:
+def negated(graph: Any, a: Any) -> Any:
+    """−a."""
     if a.op == "neg":
         return a.args[0]
     if a.op == "sub":
-        return graph.intern("sub", (a.args[1], a.args[0]))
+        return graph.pair("sub", a.args[1], a.args[0])
     if a.op == "const":
         return graph.const(-a.value)
     return graph.intern("neg", (a,))
 
 
-def _mul(graph: Any, a: Any, b: Any) -> Any:
+def multiplied(graph: Any, a: Any, b: Any) -> Any:
+    """a · b."""
     if b.op == "const":
         a, b = b, a
     if a.op == "const":
-        if a.value == 0 or a.value == 1:
-            return b if a.value else a
-        if a.value == -1:
-            return _neg(graph, b)
-        if b.op == "neg":
-            return _mul(graph, graph.const(-a.value), b.args[0])
-        if b.op == "mul" and b.args[0].op == "const":
-            return _mul(graph, graph.const(a.value * b.args[0].value), b.args[1])
-        if b.op == "mul" and b.args[1].op == "const":
-            return _mul(graph, graph.const(a.value * b.args[1].value), b.args[0])
-        return graph.intern("mul", (a, b))
+        return _scaled(graph, a, b)
     if a.op == "neg":
-        return _neg(graph, _mul(graph, a.args[0], b))
+        return negated(graph, multiplied(graph, a.args[0], b))
     if b.op == "neg":
-        return _neg(graph, _mul(graph, a, b.args[0]))
+        return negated(graph, multiplied(graph, a, b.args[0]))
     for x, d in ((a, b), (b, a)):
-        rest = _cancelled(graph, x, d)
-        if rest is not None:
-            return rest
-    return graph.intern("mul", (a, b))
+        if x.op == "div" or x.op == "mul":
+            rest = _cancelled(graph, x, d)
+            if rest is not None:
+                return rest
+    return graph.pair("mul", a, b)
+
+
+def _scaled(graph: Any, a: Any, b: Any) -> Any:
+    """A number times b."""
+    if b.op == "const":
+        return graph.const(a.value * b.value)
+    if a.value == 0 or a.value == 1:
+        return b if a.value else a
+    if a.value == -1:
+        return negated(graph, b)
+    if b.op == "neg":
+        return multiplied(graph, graph.const(-a.value), b.args[0])
+    if b.op == "mul" and b.args[0].op == "const":
+        return multiplied(graph, graph.const(a.value * b.args[0].value), b.args[1])
+    if b.op == "mul" and b.args[1].op == "const":
+        return multiplied(graph, graph.const(a.value * b.args[1].value), b.args[0])
+    return graph.pair("mul", a, b)
 
 
 def _cancelled(graph: Any, a: Any, d: Any) -> Any:
@@ -102,19 +120,22 @@ def _cancelled(graph: Any, a: Any, d: Any) -> Any:
     return None
 
 
-def _div(graph: Any, a: Any, b: Any) -> Any:
+def divided(graph: Any, a: Any, b: Any) -> Any:
+    """a / b."""
     if b.op == "neg":
-        return _neg(graph, _div(graph, a, b.args[0]))
+        return negated(graph, divided(graph, a, b.args[0]))
     if b.op == "const":
-        return _mul(graph, graph.const(OPERATIONS["div"].value(1.0, b.value)), a)
+        if a.op == "const":
+            return graph.const(OPERATIONS["div"].value(a.value, b.value))
+        return multiplied(graph, graph.const(OPERATIONS["div"].value(1.0, b.value)), a)
     if a.op == "const" and a.value == 1:
         return graph.intern("div", (a, b))
-    return _mul(graph, a, graph.intern("div", (graph.const(1.0), b)))
+    return multiplied(graph, a, graph.intern("div", (graph.const(1.0), b)))
 
 
 def _sin(graph: Any, a: Any) -> Any:
     if a.op == "neg":
-        return _neg(graph, graph.intern("sin", a.args))
+        return negated(graph, graph.intern("sin", a.args))
     return graph.intern("sin", (a,))
 
 
@@ -131,11 +152,11 @@ def _where(graph: Any, condition: Any, a: Any, b: Any) -> Any:
 
 
 _RULES: dict[str, Callable[..., Any]] = {
-    "add": _add,
-    "sub": _sub,
-    "neg": _neg,
-    "mul": _mul,
-    "div": _div,
+    "add": added,
+    "sub": subtracted,
+    "neg": negated,
+    "mul": multiplied,
+    "div": divided,
     "sin": _sin,
     "cos": _cos,
     "where": _where,

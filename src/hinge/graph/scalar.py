@@ -8,18 +8,32 @@ knows nothing of robots, batches or targets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ..errors import TraceError
-from .operations import OPERATIONS
-from .rewrite import fold
+from .operations import COMMUTATIVE
+from .rewrite import added, divided, fold, multiplied, negated, subtracted
 
 __all__ = ["Graph", "Node", "reachable"]
 
 Number = (int, float, np.integer, np.floating)
+
+
+def _operator(rule: Callable[..., Any], reflected: bool = False) -> Any:
+    """An operator of nodes; millions of them are met while a large robot is traced."""
+
+    def operate(self: Node, other: Any) -> Any:
+        graph = self.graph
+        if other.__class__ is not Node or other.graph is not graph:
+            if not isinstance(other, _SCALARS):
+                return NotImplemented
+            other = graph.lift(other)
+        return rule(graph, other, self) if reflected else rule(graph, self, other)
+
+    return operate
 
 
 class Node:
@@ -33,32 +47,13 @@ class Node:
     def __init__(self, graph: Graph, id: int, op: str, args: tuple[Node, ...], value: Any) -> None:
         self.graph, self.id, self.op, self.args, self.value = graph, id, op, args, value
 
-    def __add__(self, other: Any) -> Any:
-        return self.graph.make("add", self, other) if _scalar(other) else NotImplemented
-
-    def __radd__(self, other: Any) -> Any:
-        return self.graph.make("add", other, self) if _scalar(other) else NotImplemented
-
-    def __sub__(self, other: Any) -> Any:
-        return self.graph.make("sub", self, other) if _scalar(other) else NotImplemented
-
-    def __rsub__(self, other: Any) -> Any:
-        return self.graph.make("sub", other, self) if _scalar(other) else NotImplemented
-
-    def __mul__(self, other: Any) -> Any:
-        return self.graph.make("mul", self, other) if _scalar(other) else NotImplemented
-
-    def __rmul__(self, other: Any) -> Any:
-        return self.graph.make("mul", other, self) if _scalar(other) else NotImplemented
-
-    def __truediv__(self, other: Any) -> Any:
-        return self.graph.make("div", self, other) if _scalar(other) else NotImplemented
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self.graph.make("div", other, self) if _scalar(other) else NotImplemented
+    __add__, __radd__ = _operator(added), _operator(added, reflected=True)
+    __sub__, __rsub__ = _operator(subtracted), _operator(subtracted, reflected=True)
+    __mul__, __rmul__ = _operator(multiplied), _operator(multiplied, reflected=True)
+    __truediv__, __rtruediv__ = _operator(divided), _operator(divided, reflected=True)
 
     def __neg__(self) -> Any:
-        return self.graph.make("neg", self)
+        return negated(self.graph, self)
 
     def __pos__(self) -> Any:
         return self
@@ -121,10 +116,10 @@ class Node:
     __hash__ = object.__hash__
 
     def __eq__(self, other: Any) -> Any:
-        return self._refuse_equality("==") if _scalar(other) else NotImplemented
+        return self._refuse_equality("==") if isinstance(other, _SCALARS) else NotImplemented
 
     def __ne__(self, other: Any) -> Any:
-        return self._refuse_equality("!=") if _scalar(other) else NotImplemented
+        return self._refuse_equality("!=") if isinstance(other, _SCALARS) else NotImplemented
 
     def _refuse_equality(self, sign: str) -> Any:
         raise TraceError(
@@ -158,6 +153,10 @@ class Node:
 
     __int__ = __complex__ = __index__ = __float__
 
+    def __reduce__(self) -> Any:
+        # by its number: a graph pickles as a list, however deep it is
+        return _numbered, (self.graph, self.id)
+
     def __repr__(self) -> str:
         if self.op == "const":
             return f"{self.value:g}"
@@ -166,8 +165,7 @@ class Node:
         return f"<{self.op} {self.id}>"
 
 
-def _scalar(x: Any) -> bool:
-    return isinstance(x, (Node, *Number))
+_SCALARS = (Node, *Number)
 
 
 class Graph:
@@ -175,8 +173,15 @@ class Graph:
 
     def __init__(self) -> None:
         self._table: dict[Any, Node] = {}
+        self._numbers: dict[float, Node] = {}
         self.count = 0
         self.inputs = 0
+        # of a graph that was pickled, by their numbers
+        self.arrived: list[Node] = []
+
+    def __reduce__(self) -> Any:
+        nodes = sorted([*self._table.values(), *self._numbers.values()], key=lambda n: n.id)
+        return _regrown, ([(n.op, [a.id for a in n.args], n.value) for n in nodes],)
 
     def input(self) -> Node:
         """A new argument."""
@@ -186,7 +191,11 @@ class Graph:
 
     def const(self, value: float) -> Node:
         """The node of a number; there is one zero, without a sign."""
-        return self.intern("const", (), float(value) + 0.0)
+        value = float(value) + 0.0
+        node = self._numbers.get(value)
+        if node is None:
+            node = self._numbers[value] = self._new("const", (), value)
+        return node
 
     def make(self, op: str, *args: Any) -> Node:
         """The node of an operation, folded."""
@@ -202,14 +211,43 @@ class Graph:
 
     def intern(self, op: str, args: tuple[Node, ...], value: Any = None) -> Node:
         """The one node of this operation and these arguments."""
-        if len(args) == 2 and args[0].id > args[1].id and OPERATIONS[op].commutative:
-            args = (args[1], args[0])
+        if len(args) == 2:
+            return self.pair(op, *args)
         key = (op, value, *(a.id for a in args))
         node = self._table.get(key)
         if node is None:
-            node = self._table[key] = Node(self, self.count, op, args, value)
-            self.count += 1
+            node = self._table[key] = self._new(op, args, value)
         return node
+
+    def pair(self, op: str, a: Node, b: Node) -> Node:
+        """The same of an operation on two values, which nearly all are."""
+        if a.id > b.id and op in COMMUTATIVE:
+            a, b = b, a
+        key = (op, a.id, b.id)
+        node = self._table.get(key)
+        if node is None:
+            node = self._table[key] = self._new(op, (a, b), None)
+        return node
+
+    def _new(self, op: str, args: tuple[Node, ...], value: Any) -> Node:
+        node = Node(self, self.count, op, args, value)
+        self.count += 1
+        return node
+
+
+def _regrown(rows: list[tuple[str, list[int], Any]]) -> Graph:
+    """A graph from what it pickles as."""
+    graph, nodes = Graph(), []
+    for op, args, value in rows:
+        given = tuple(nodes[i] for i in args)
+        nodes.append(graph.const(value) if op == "const" else graph.intern(op, given, value))
+    graph.arrived, graph.inputs = nodes, sum(op == "input" for op, *_ in rows)
+    return graph
+
+
+def _numbered(graph: Graph, number: int) -> Node:
+    """A node of a graph that was pickled."""
+    return graph.arrived[number]
 
 
 def reachable(outputs: Iterable[Node]) -> list[Node]:

@@ -16,6 +16,7 @@ from functools import cached_property
 from .arrays import Shape
 from .operations import Operations
 from .program import Program
+from .relay import Relay
 
 __all__ = ["Scan"]
 
@@ -32,7 +33,7 @@ class Scan:
     nothing.
     """
 
-    step: Program
+    step: Program | Relay
     states: int
     inputs_per_step: int = 0
     stages: tuple[tuple[float, ...], ...] = ((),)

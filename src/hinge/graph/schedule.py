@@ -8,12 +8,12 @@ of 122, Talos' 96 instead of 158, its mass matrix 95 instead of 185.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from .operations import SINCOS
 from .scalar import Node
 
-__all__ = ["depth_first", "first_angles", "ordered"]
+__all__ = ["depth_first", "first_angles", "most_live", "on_demand", "ordered"]
 
 # a value that is used again after so many operations has long left the registers
 _LONG = 128
@@ -59,3 +59,54 @@ def depth_first(values: Iterable[Node], ready: Iterable[int] = ()) -> list[Node]
                 stack.append((node, True))
                 stack.extend((a, False) for a in reversed(node.args) if a.id not in done)
     return [node for node in order if node.op not in ("const", "input")]
+
+
+def on_demand(order: Sequence[Node], start: int) -> list[Node]:
+    """The operations from `start` on in their order, each of those before when it is first needed.
+
+    With `start` where the last sweep begins, the sweeps before it go limb after limb.  What it
+    gives: Talos' inverse dynamics holds 193 values at most instead of 278, its derivatives 473
+    instead of 1005.
+    """
+    done: set[int] = set()
+    new: list[Node] = []
+    for root in order[start:]:
+        if root.id not in done:
+            needed = _needed(root, done)
+            new += sorted(needed, key=lambda node: node.id)
+    # what nothing of that needs, a result, as soon as it can be made
+    at = {node.id: i for i, node in enumerate(new)}
+    keyed = [((i, 0, 0), node) for i, node in enumerate(new)]
+    for node in order[:start]:
+        if node.id not in done:
+            at[node.id] = max((at[a.id] for a in node.args if a.id in at), default=-1)
+            keyed.append(((at[node.id], 1, node.id), node))
+    return [node for _, node in sorted(keyed, key=lambda pair: pair[0])]
+
+
+def _needed(root: Node, done: set[int]) -> list[Node]:
+    """The operations that one needs, itself among them, which are not done; they are then."""
+    done.add(root.id)
+    needed, stack = [], [root]
+    while stack:
+        node = stack.pop()
+        needed.append(node)
+        for a in node.args:
+            if a.op not in ("const", "input") and a.id not in done:
+                done.add(a.id)
+                stack.append(a)
+    return needed
+
+
+def most_live(order: Sequence[Node]) -> int:
+    """How many values there are at most that are still needed."""
+    last = {a.id: i for i, node in enumerate(order) for a in node.args}
+    ends = [0] * len(order)
+    live = most = 0
+    for i, node in enumerate(order):
+        if node.id in last:
+            live += 1
+            ends[last[node.id]] += 1
+        most = max(most, live)
+        live -= ends[i]
+    return most

@@ -111,12 +111,14 @@ class _Registers:
     """Registers that are filled and emptied step by step.
 
     left: values that had to leave early; traffic: how often one left or was fetched.
+    due: the step that uses a value next.
     """
 
     def __init__(self, count: int, needs: Sequence[Sequence[int]]) -> None:
         self.count, self.needs = count, needs
         self.held: set[int] = set()
         self.left: set[int] = set()
+        self.due: dict[int, int] = {}
         self.traffic = 0
         # the steps that use a value, the next one last
         self.uses: dict[int, list[int]] = {}
@@ -126,36 +128,36 @@ class _Registers:
 
     def step(self, i: int, made: int, last: bool) -> list[int]:
         """Do step i; last: all registers are lost after it.  What is not held any more."""
+        held, due, uses = self.held, self.due, self.uses
         for a in self.needs[i]:
-            self.uses[a].pop()
-        self.traffic += sum(a not in self.held for a in self.needs[i])
+            later = uses[a]
+            later.pop()
+            due[a] = later[-1] if later else _NEVER
+            if a not in held:
+                self.traffic += 1
+        later = uses.get(made)
+        due[made] = later[-1] if later else _NEVER
         touched = (*self.needs[i], made)
-        gone = [a for a in touched if self.next_use(a) == _NEVER]
-        self.held.difference_update(gone)
+        gone = [a for a in touched if due[a] == _NEVER]
+        held.difference_update(gone)
         for a in touched:
-            if self.next_use(a) < _NEVER and a not in self.held:
-                gone += self.take(a)
+            if a not in held and due[a] < _NEVER:
+                held.add(a)
+                if len(held) > self.count:
+                    gone.append(self.leave())
         if last:
-            self.left |= self.held
-            gone += self.held
+            self.left |= held
+            gone += held
             self.held = set()
         return gone
 
-    def take(self, value: int) -> list[int]:
-        """Hold a value if it is needed sooner than another; what is not held for it."""
-        self.held.add(value)
-        if len(self.held) <= self.count:
-            return []
-        latest = max(self.held, key=self.next_use)
+    def leave(self) -> int:
+        """Let go of the value that is needed last."""
+        latest = max(self.held, key=self.due.__getitem__)
         self.held.remove(latest)
         self.left.add(latest)
         self.traffic += 1
-        return [latest]
-
-    def next_use(self, value: int) -> int:
-        """The step that uses a value next."""
-        uses = self.uses.get(value)
-        return uses[-1] if uses else _NEVER
+        return latest
 
 
 def _slots(

@@ -17,9 +17,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..algebra.spatial import Inertia
+from ..model.parameters import inertia_of
 from .information import triangle
 
-__all__ = ["Bodies"]
+__all__ = ["BACK", "Bodies", "inertia_from"]
 
 _LOWER = np.tril_indices(4)
 _DIAGONAL = _LOWER[0] == _LOWER[1]
@@ -47,7 +49,7 @@ def _forms() -> tuple[np.ndarray, np.ndarray]:
     return there, back
 
 
-_THERE, _BACK = _forms()
+_THERE, BACK = _forms()
 
 
 class Bodies:
@@ -62,7 +64,7 @@ class Bodies:
     def values(self, theta: np.ndarray) -> np.ndarray:
         """π, (n, 10)."""
         L = self.factors @ self._inner(theta)
-        return np.einsum("kab,nab->nk", _BACK, L @ np.swapaxes(L, -1, -2))
+        return np.einsum("kab,nab->nk", BACK, L @ np.swapaxes(L, -1, -2))
 
     def slopes(self, theta: np.ndarray) -> np.ndarray:
         """∂π/∂θ of each body, (n, 10, 10)."""
@@ -72,7 +74,7 @@ class Bodies:
             dT = np.zeros_like(T)
             dT[:, a, b] = T[:, a, b] if a == b else 1.0
             dP = self.factors @ dT @ np.swapaxes(L, -1, -2)
-            out[:, :, i] = 2 * np.einsum("kab,nab->nk", _BACK, dP)
+            out[:, :, i] = 2 * np.einsum("kab,nab->nk", BACK, dP)
         return out
 
     def _inner(self, theta: np.ndarray) -> np.ndarray:
@@ -80,6 +82,14 @@ class Bodies:
         T = np.zeros((len(theta), 4, 4))
         T[:, _LOWER[0], _LOWER[1]] = np.where(_DIAGONAL, np.exp(theta), theta)
         return T
+
+
+def inertia_from(numbers: np.ndarray) -> Inertia:
+    """The body with these ten numbers."""
+    M = inertia_of(numbers)
+    com = M.h / M.mass if M.mass else np.zeros(3)
+    about = M.J - M.mass * (com @ com * np.eye(3) - np.outer(com, com))
+    return Inertia(float(M.mass), com, about)
 
 
 def _factor(numbers: np.ndarray, total: float) -> np.ndarray:

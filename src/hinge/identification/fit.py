@@ -17,16 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algebra.spatial import Inertia
 from ..algorithms.regressors import JOINT_TERMS, LinearParameters, joint_terms_of
 from ..errors import ArgumentError, warn_of_model
 from ..model.mechanism import Mechanism, did_you_mean
-from ..model.parameters import inertia_of
 from ..robot import Robot, check_robot
 from ..runtime.check import check_number
 from ..runtime.progress import progress
 from .base import BaseParameters, base_parameters
-from .bodies import Bodies
+from .bodies import Bodies, inertia_from
 from .information import Information
 from .signals import Motion, as_motion, joint_of
 from .solve import Problem, solve
@@ -383,10 +381,7 @@ def _with_values(mech: Mechanism, terms: tuple[str, ...], values: np.ndarray) ->
     """The mechanism with these numbers of bodies and joints."""
     bodies, at = list(mech.bodies), 10 * mech.n_bodies
     for k in range(1, len(bodies)):
-        M = inertia_of(values[10 * k - 10 : 10 * k])
-        com = M.h / M.mass if M.mass else np.zeros(3)
-        about = M.J - M.mass * (com @ com * np.eye(3) - np.outer(com, com))
-        bodies[k] = replace(bodies[k], inertia=Inertia(float(M.mass), com, about))
+        bodies[k] = replace(bodies[k], inertia=inertia_from(values[10 * k - 10 : 10 * k]))
     for term in terms:
         for k in range(1, len(bodies)):
             nv = bodies[k].joint.nv

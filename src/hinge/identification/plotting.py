@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib import style
 from matplotlib.figure import Figure
 
 from .signals import joint_of
@@ -19,6 +20,7 @@ __all__ = ["plot_excitation", "plot_identification"]
 _MOST = 12
 
 
+@style.context("hinge.look")
 def plot_identification(found: Identification, path: str | Path | None = None) -> Figure:
     """Torques measured, explained and left over, a row for each of the first joints."""
     motion, robot = found.motion, found.robot
@@ -32,7 +34,6 @@ def plot_identification(found: Identification, path: str | Path | None = None) -
         axes.plot(t, tau - rest, color="C0", lw=0.8, label="explained")
         axes.plot(t, rest, color="C3", lw=0.6, label="left over")
         axes.set_ylabel(joint_of(robot, i), fontsize="x-small")
-        axes.grid(alpha=0.3)
     rows[0].set_title(f"{robot.name}: {100 * found.misfit:.2g} % of the torque left over")
     rows[0].legend(loc="upper right", fontsize="x-small", ncols=3)
     rows[-1].set_xlabel("sample" if motion.t is None else "time  [s]")
@@ -41,6 +42,7 @@ def plot_identification(found: Identification, path: str | Path | None = None) -
     return figure
 
 
+@style.context("hinge.look")
 def plot_excitation(motion: ExcitingTrajectory, path: str | Path | None = None) -> Figure:
     """Positions and rates of one period."""
     figure = Figure(figsize=(8, 5), layout="constrained")
@@ -51,7 +53,6 @@ def plot_excitation(motion: ExcitingTrajectory, path: str | Path | None = None) 
     ):
         axes.plot(motion.t, x, lw=1)
         axes.set_ylabel(label)
-        axes.grid(alpha=0.3)
     upper.set_title(f"{motion.robot.name}: condition {motion.condition:.3g}")
     lower.set_xlabel("time  [s]")
     if path is not None:

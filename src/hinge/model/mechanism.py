@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -71,6 +72,24 @@ class Frame:
     def transfer(self) -> ForceTransfer:
         """φ(body, frame)."""
         return self.placement.transfer
+
+
+class _Meetings:
+    """The `Meetings` of a mechanism, by body."""
+
+    def __init__(self) -> None:
+        self._brought: dict[int, list[tuple[int, Any]]] = {}
+
+    def bring(self, j: int, c: int, what: Any) -> None:
+        """As in `Meetings`."""
+        self._brought.setdefault(j, []).append((c, what))
+
+    def pairs(self) -> Iterator[tuple[int, Any, Any]]:
+        """As in `Meetings`."""
+        for j, brought in self._brought.items():
+            for (c, a), (d, b) in combinations(brought, 2):
+                if c != d:
+                    yield j, a, b
 
 
 class _Share(NamedTuple):
@@ -181,6 +200,26 @@ class Mechanism:
     def climb(self, k: int) -> Iterator[tuple[int, int]]:
         """(parent, body) from body k to its root, without the last step onto the ground."""
         return ((p, j) for p, j in self.ancestors(k) if p)
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether no two bodies are on different branches."""
+        return all(body.parent == k for k, body in enumerate(self.bodies[1:]))
+
+    def stretches(self, n: int) -> list[bool]:
+        """Whether each body is the first of n after one another."""
+        depth = [-1]
+        for body in self.bodies[1:]:
+            depth.append(depth[body.parent] + 1)
+        return [d % n == 0 for d in depth]
+
+    def pairs(self) -> dict[tuple[int, int], np.ndarray]:
+        """Blocks (i, j) of pairs of bodies on one branch, to be filled in."""
+        return {}
+
+    def meetings(self) -> _Meetings:
+        """What bodies bring to those where their branches meet."""
+        return _Meetings()
 
     def slots(self, n: int) -> list[list[Any]]:
         """n lists to be filled in by a sweep, an entry per body; the ground's is six zeros."""

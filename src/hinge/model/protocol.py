@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["Branches", "PerBody", "Slot", "Tree"]
+__all__ = ["Branches", "Meetings", "PerBody", "Slot", "Tree"]
 
 
 class PerBody(Protocol):
@@ -108,6 +108,10 @@ class Tree(Protocol):
         """Whether each body's joint and all beyond it are active, as far as is known."""
         ...
 
+    def stretches(self, n: int) -> PerBody:
+        """Whether each body is the first of n after one another; in loops all of them are."""
+        ...
+
     # walks, what is kept on them, and what they give back
 
     def outward(self) -> Iterator[tuple[Any, Any]]:
@@ -139,11 +143,31 @@ class Tree(Protocol):
         ...
 
 
+class Meetings(Protocol):
+    """What is brought to bodies along the branches beyond them."""
+
+    def bring(self, j: Any, c: Any, what: Any) -> None:
+        """Bring something to body j from its child c or beyond."""
+        ...
+
+    def pairs(self) -> Iterator[tuple[Any, Any, Any]]:
+        """(j, a, b) for all that was brought to j through different children, a before b."""
+        ...
+
+
 class Branches(Tree, Protocol):
     """A tree along whose branches one can climb: for matrices over pairs of bodies."""
 
     def climb(self, k: Any) -> Iterator[tuple[Any, Any]]:
         """(parent, body) from body k to its root, without the last step onto the ground."""
+        ...
+
+    def pairs(self) -> Any:
+        """Blocks (i, j) of pairs of bodies on one branch, to be filled in."""
+        ...
+
+    def meetings(self) -> Meetings:
+        """What bodies bring to those where their branches meet."""
         ...
 
     def join_matrix(self, blocks: Mapping[tuple[Any, Any], Any]) -> np.ndarray:

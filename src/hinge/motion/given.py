@@ -11,20 +11,24 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
 from ..robot import Robot
-from ..runtime.arguments import broadcast
+from ..runtime.arguments import broadcast, checked
 from ..runtime.check import check_number
 
 __all__ = ["series_of", "step_count", "together"]
 
 # of how many steps the rounding of a duration may make one more
 _SAME = 1e-9
+# how many steps are looked at together
+_LOOK = 1 << 16
 
 
 def series_of(where: str, robot: Robot, taus: ArrayLike | None) -> np.ndarray | None:
     """The forces of each step, if there are any."""
     if taus is None:
         return None
-    series = broadcast(where, [robot._argument("tau", taus)._replace(name="taus")])["taus"]
+    argument = robot._argument("tau", taus)._replace(name="taus")
+    # as it is if it can be: it may be larger than memory, and mapped from a file
+    (series,), _ = checked(where, [argument], robot.dtype)
     if series.ndim < 2 or not len(series):
         raise ArgumentError(
             f"{where}: taus has shape {series.shape}; expected (steps, …, {robot.nv}), joint "
@@ -62,10 +66,17 @@ def together(
         return broadcast(where, arguments)
     first = robot._argument("tau", series[0])._replace(name="taus")
     found = broadcast(where, [*arguments, first])
-    bad = np.argwhere(~np.isfinite(series))
-    if found["q"].ndim == 1 and len(bad):
-        step, entry = bad[0]
-        raise ArgumentError(
-            f"{where}: taus[{step}, {entry}] is {series[step, entry]}; expected finite numbers"
-        )
+    if found["q"].ndim == 1:
+        _refuse_forces_that_are_not_finite(where, series)
     return {**found, "taus": series}
+
+
+def _refuse_forces_that_are_not_finite(where: str, series: np.ndarray) -> None:
+    """Of a single run: (steps, nv), so many of them at a time."""
+    for begin in range(0, len(series), _LOOK):
+        bad = np.argwhere(~np.isfinite(series[begin : begin + _LOOK]))
+        if len(bad):
+            step, entry = begin + bad[0, 0], bad[0, 1]
+            raise ArgumentError(
+                f"{where}: taus[{step}, {entry}] is {series[step, entry]}; expected finite numbers"
+            )

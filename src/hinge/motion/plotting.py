@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib import style
 from matplotlib.figure import Figure
 
 from .curves import labels
@@ -18,6 +19,7 @@ __all__ = ["plot_trajectory"]
 _MOST_LABELS = 12
 
 
+@style.context("hinge.look")
 def plot_trajectory(trajectory: Trajectory, path: str | Path | None = None) -> Figure:
     """Coordinates, rates and energies over time, one above the other."""
     robot, t = trajectory.robot, trajectory.t
@@ -29,12 +31,11 @@ def plot_trajectory(trajectory: Trajectory, path: str | Path | None = None) -> F
     start = trajectory.potential_energy[0]
     lower.plot(t, trajectory.kinetic_energy, label="kinetic")
     lower.plot(t, trajectory.potential_energy - start, label="potential, from the start")
-    lower.plot(t, trajectory.energy - start, "k--", label="total")
+    lower.plot(t, trajectory.energy - start, "--", color="0.5", label="total")
     upper.set(title=robot.name, ylabel="q  [rad, m]")
     middle.set(ylabel="qd  [rad/s, m/s]")
     lower.set(xlabel="time  [s]", ylabel="energy  [J]")
     for axes in (upper, middle, lower):
-        axes.grid(alpha=0.3)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small")
     if path is not None:

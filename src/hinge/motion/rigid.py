@@ -26,7 +26,7 @@ which a solution is far from: there λᵀb ≤ −λᵀAλ.
 A point that is below the ground all the same, by the curvature of its path, is lifted by u, which
 moves q and no velocity: a fifth of its depth in a step, by normal impulses of the same A.
 
-A is found as in `operational_space.py`, by unit forces that go inward: no M, and no columns but
+A is found as in `constrained/response.py`, by unit forces that go inward: no M, and no columns but
 those of the points beyond a body.
 """
 
@@ -39,22 +39,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import algorithms
-from ..algebra.small import Factor, inverse_spd, solve_spd, sqrt
-from ..algebra.spatial import congruence
+from ..algebra.small import inverse_spd, sqrt
+from ..algebra.spatial import Transform
 from ..algorithms.configuration import glide_rate, glided, gliding
-from ..algorithms.riccati import released
+from ..algorithms.constrained.description import Contact
+from ..algorithms.constrained.response import response
+from ..algorithms.constrained.rows import Held
 from ..graph.functions import less, maximum, minimum, where
 from ..model.mechanism import Mechanism
 from .terrain import Terrain
 from .touching import Spot, Touch, axes_of, body_velocities, touches
 
-__all__ = ["Response", "RigidGround", "Stepped", "response", "solved"]
+__all__ = ["Response", "RigidGround", "Stepped", "solved"]
 
 _LIFTED = 0.2  # of its depth a point, in a step
 _LIFTING = 4  # sweeps for that
 # beside the diagonal of A, for points that cannot move in all directions
 _SOFT, _NONE = 1e-7, 1e-12
 _LEAST = 0.05  # of A_nn, what holds a point that friction presses down
+_POINT = Contact("a point that touches")
 _RESTING = 2.0  # steps of free fall, below whose speed nothing bounces
 
 
@@ -87,17 +90,15 @@ class RigidGround:
         free = qd + h * rate
         points = touches(mech, self.spots, self.terrain, q)
         axes = [axes_of(p.normal) for p in points]
-        found = response(mech, q, points, axes)
+        found = Response(mech, q, points, axes)
         b = _velocities(mech, q, free, points, axes)
         b = b - self._allowed(mech, q, qd, points, axes, h)
         start = np.array([x @ f * h for x, f in zip(axes, before, strict=True)])
         lam, residual = solved(found.A, b, start, self.friction, self.sweeps)
         sunk = np.array([maximum(-p.gap, 0.0) * (_LIFTED / h) for p in points])
-        both = np.stack([lam.ravel(), _lift(found.A, sunk).ravel()], axis=1)
-        change = found.velocities(both)
-        after = free + change[:, 0]  # (4)
+        after = free + found.velocities(lam.ravel())  # (4)
         forces = np.array([x.T @ f / h for x, f in zip(axes, lam, strict=True)])
-        lifted = after + change[:, 1]
+        lifted = after + found.velocities(_lift(found.A, sunk).ravel())
         return Stepped(
             glided(mech, q, h, lifted), gliding(mech, h, lifted, after), forces, residual
         )
@@ -187,88 +188,27 @@ def _lift(A: np.ndarray, wanted: np.ndarray) -> np.ndarray:
 
 
 class Response:
-    """How a mechanism gives way to impulses on its points."""
+    """How a mechanism gives way to impulses on its points: A = J M⁻¹ Jᵀ, (3 n, 3 n)."""
 
-    def __init__(self, A: np.ndarray, velocities: Any) -> None:
-        """A: J M⁻¹ Jᵀ, (3 n, 3 n); velocities: M⁻¹ Jᵀ of columns (3 n, c), (nv, c)."""
-        self.A, self.velocities = A, velocities
+    def __init__(
+        self, mech: Mechanism, q: Any, points: Sequence[Touch], axes: Sequence[np.ndarray]
+    ) -> None:
+        """At a configuration, unit impulses along the axes of each point.  O(N n²)."""
+        places = [_held(p, x) for p, x in zip(points, axes, strict=True)]
+        at_rest, none = [np.zeros(6) for _ in mech.bodies], np.zeros(mech.nv)
+        self._response = response(mech, q, places, at_rest, none)
 
+    @property
+    def A(self) -> np.ndarray:
+        """J M⁻¹ Jᵀ, (3 n, 3 n)."""
+        return self._response.felt.A
 
-def response(
-    mech: Mechanism, q: Any, points: Sequence[Touch], axes: Sequence[np.ndarray]
-) -> Response:
-    """A and M⁻¹Jᵀ at a configuration, unit impulses along the axes of each point.  O(N n²)."""
-    units = [p.wrench(x.T) for p, x in zip(points, axes, strict=True)]
-    return (_dense if mech.has_followers else _by_sweeps)(mech, q, points, units)
-
-
-def _by_sweeps(
-    mech: Mechanism, q: Any, points: Sequence[Touch], units: Sequence[np.ndarray]
-) -> Response:
-    H, phi, n = mech.H(q), mech.phi(q), len(points)
-    P = mech.filled(lambda k: mech.M[k].matrix)
-    # of each body, the columns of the points beyond it
-    z: list[dict[int, Any]] = [{} for _ in mech.bodies]
-    for i, p in enumerate(points):
-        z[p.body][i] = units[i]
-    blocks: dict[tuple[int, int], Any] = {}
-    G, eps, D = mech.slots(3)
-    for p, k in mech.inward():
-        own, G[k], P_plus = released(P[k], H[k], mech.armature[k], mech.least[k])
-        D[k] = Factor(own)
-        P[p] = P[p] + congruence(P_plus, phi[k])
-        eps[k] = {i: H[k] @ x for i, x in z[k].items()}
-        half = {i: D[k].half(x) for i, x in eps[k].items()}
-        for i, x in eps[k].items():
-            scaled = D[k].d_inv[:, None] * half[i]
-            for j in (j for j in half if j >= i):
-                both = half[j].T @ scaled
-                blocks[j, i] = blocks[j, i] + both if (j, i) in blocks else both
-            if p:
-                up = phi[k] @ (z[k][i] - G[k] @ x)
-                z[p][i] = z[p][i] + up if i in z[p] else up
-    return Response(_joined(blocks, n), lambda c: _outward(mech, phi, H, D, G, eps, c))
+    def velocities(self, impulses: np.ndarray) -> np.ndarray:
+        """M⁻¹ Jᵀ of impulses (3 n,): (nv,)."""
+        return self._response.qdd(impulses)
 
 
-def _joined(blocks: dict[tuple[int, int], Any], n: int) -> np.ndarray:
-    """The whole of A from its blocks (j, i), j ≥ i."""
-    none = np.zeros((3, 3))
-    rows = []
-    for i in range(n):
-        parts = [
-            blocks.get((i, j), none) if i >= j else blocks.get((j, i), none).T for j in range(n)
-        ]
-        rows.append(np.concatenate(parts, axis=1))
-    return np.concatenate(rows)
-
-
-def _outward(mech: Mechanism, phi: Any, H: Any, D: Any, G: Any, eps: Any, c: Any) -> np.ndarray:
-    """M⁻¹Jᵀ c, (nv, columns): (6) to (8) of `forward_dynamics.py`."""
-    alpha, out = mech.slots(2)
-    alpha[0] = np.zeros((6, c.shape[1]))
-    for p, k in mech.outward():
-        alpha_plus = phi[k].T @ alpha[p]
-        pushed = [x @ c[3 * i : 3 * i + 3] for i, x in eps[k].items()]
-        out[k] = -(G[k].T @ alpha_plus)
-        if pushed:
-            out[k] = out[k] + D[k].solve(np.sum(pushed, axis=0))
-        alpha[k] = alpha_plus + H[k].T @ out[k]
-    columns = [mech.join([None, *(x[:, j] for x in out[1:])]) for j in range(c.shape[1])]
-    return np.stack(columns, axis=1)
-
-
-def _dense(
-    mech: Mechanism, q: Any, points: Sequence[Touch], units: Sequence[np.ndarray]
-) -> Response:
-    """The same with M, where a joint mimics another."""
-    H, phi = mech.H(q), mech.phi(q)
-    rows = []
-    for p, unit in zip(points, units, strict=True):
-        felt, x = {}, unit
-        for parent, k in mech.ancestors(p.body):
-            felt[k] = (H[k] @ x).T
-            x = phi[k] @ x if parent else x
-        rows.append(mech.join_columns(felt, 3))
-    J = np.concatenate(rows)
-    given = solve_spd(algorithms.mass_matrix(mech, q), J.T)
-    return Response(J @ given, lambda c: given @ c)
+def _held(point: Touch, axes: np.ndarray) -> Held:
+    """A point as a contact whose rows are along the axes."""
+    X = Transform(point.R.T @ axes.T, point.at)
+    return Held(_POINT, point.body, 0, X, Transform(), None, None, False, 0.0)

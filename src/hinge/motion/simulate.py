@@ -5,7 +5,7 @@ Where everything that acts can be traced, all steps run in one kernel; otherwise
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import ceil, prod
 from typing import Any, Literal, Unpack
@@ -16,11 +16,14 @@ from numpy.typing import ArrayLike
 from ..algorithms.constrained.description import Constraint, as_constraints
 from ..algorithms.singular import loose_joint, why_singular
 from ..errors import ArgumentError, SingularError, TraceError
+from ..functions.reducing import kept_form, measured
+from ..functions.reductions import Reduction
 from ..graph.program import Program
 from ..model.parameters import PARAMETERS
 from ..robot import Robot, check_robot
 from ..robot.gaps import warn_of_open_loops
 from ..robot.method import Numbers
+from ..robot.through_host import through_host
 from ..runtime.check import check_choice, check_number
 from ..runtime.kernel import Kernel
 from ..runtime.progress import progress
@@ -52,6 +55,7 @@ Event = Callable[[float, np.ndarray, np.ndarray], Any]
 Force = ArrayLike | Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 
 
+@through_host
 def simulate(
     robot: Robot,
     q: ArrayLike,
@@ -63,7 +67,7 @@ def simulate(
     f_ext: ArrayLike | None = None,
     constraints: Sequence[Constraint] | None = None,
     taus: ArrayLike | None = None,
-    every: int = 1,
+    every: int | None = None,
     compiled: bool | None = None,
     rtol: float | None = None,
     atol: float | None = None,
@@ -71,6 +75,7 @@ def simulate(
     ground: Ground | None = None,
     limits: bool = True,
     assemble: bool = False,
+    keep: Mapping[str, Reduction] | None = None,
     **numbers: Unpack[Numbers],
 ) -> Trajectory:
     """Move the robot from (q, qd) under joint forces for a duration, in steps of dt.
@@ -92,7 +97,9 @@ def simulate(
     the default, and the only one, on rigid ground;
     "adaptive", of fifth order, whose steps are as long as rtol (1e-6) and atol (1e-9) allow: dt is
     the time between the states that are given back.
-    every: of how many steps one is kept.
+    every: of how many steps one is kept; None for all, with keep for the last alone.
+    keep: reductions by name, such as {"peak": hinge.Max(lambda qd: qd @ qd)}, of functions of t, q
+    and qd of one sample after each step, to be read in `.kept`.
     events: functions of (t, q, qd) of one sample whose zeros are found, to be read in `.events`;
     with an attribute `direction` only those where it grows (1) or falls (−1), and with `terminal`
     the motion ends there.
@@ -110,15 +117,16 @@ def simulate(
     held = robot.constraints if constraints is None else as_constraints(where, constraints)
     around = _surroundings(robot, ground, limits)
     method = method or ("semi_implicit_euler" if around.rigid else "rk4")
-    run = _Run(robot, q, qd, tau, taus, acting, held, around, duration, dt, method, every)
+    run = _Run(robot, q, qd, tau, taus, acting, held, around, duration, dt, method, every, keep)
     run.refuse_on_rigid_ground()
     tolerance = check_tolerance(run.where, robot, method, rtol, atol)
     wanted = event_functions(run.where, robot, events, run.lead != ())
     run.refuse_every(wanted)
     run.close(check_choice(where, "assemble", assemble, (True, False)))
-    why = "" if compiled is False else run.obstacle()
-    if compiled and why:
-        raise TraceError(f"{run.where}: it cannot be compiled as one kernel: {why}")
+    why = run.obstacle() if compiled is not False else "compiled is False" if run.kept else ""
+    if why and (compiled or run.kept):
+        told = ", and keep needs that" if run.kept else ""
+        raise TraceError(f"{run.where}: it cannot be compiled as one kernel{told}: {why}")
     return run.trajectory(compiled is not False and not why, tolerance, wanted)
 
 
@@ -150,7 +158,8 @@ class _Run:
         duration: float | None,
         dt: float,
         method: str,
-        every: int,
+        every: int | None,
+        keep: Mapping[str, Reduction] | None,
     ) -> None:
         where = self.where = f"simulate {robot.name!r}"
         self.robot, self.constraints, self.around = robot, constraints, around
@@ -162,6 +171,11 @@ class _Run:
         self.dt = check_number(where, "dt", dt, above=0)
         series = series_of(where, robot, taus)
         self.steps, self.last = step_count(where, robot, self.dt, duration, series)
+        shapes = {"t": (), "q": (robot.nq,), "qd": (robot.nv,)}
+        self.kept = {} if keep is None else measured(where, keep, shapes, ())
+        self.reduced: list[np.ndarray] = []
+        if every is None:
+            every = self.steps if self.kept else 1
         self.every = int(check_number(where, "every", every, above=0))
         if self.every != every or self.every > self.steps:
             raise ArgumentError(
@@ -197,6 +211,11 @@ class _Run:
 
     def refuse_every(self, wanted: Sequence[EventFunction]) -> None:
         """Where every step is looked at, or none is there to be counted."""
+        if self.kept and (wanted or self.method == "adaptive"):
+            raise ArgumentError(
+                f"{self.where}: keep goes with steps of dt in one kernel; events and method "
+                f"'adaptive' do not: leave one of them out"
+            )
         if self.every > 1 and (wanted or self.method == "adaptive"):
             raise ArgumentError(
                 f"{self.where}: every is {self.every}; events and method 'adaptive' look at every "
@@ -263,7 +282,15 @@ class _Run:
         taken, rejected = counts or (None, None)
         forces, residual = self._on_ground(qs, qds)
         seen = robot, self.times, qs, qds, self.forces(qs, qds), found, taken, rejected
-        return Trajectory(*seen, self.around.ground, forces, residual)
+        return Trajectory(*seen, self.around.ground, forces, residual, self._finished())
+
+    def _finished(self) -> Any:
+        """What was kept, if anything."""
+        if not self.kept:
+            return None
+        pairs = zip(self.kept.values(), self.reduced, strict=True)
+        results = [m.reduction.finish(total, self.steps) for m, total in pairs]
+        return kept_form(tuple(self.kept))(*results)
 
     def _on_ground(self, qs: np.ndarray, qds: np.ndarray) -> tuple[Any, Any]:
         """The forces on the points of the ground at all times and, if they were solved for, how
@@ -279,9 +306,11 @@ class _Run:
 
     def obstacle(self) -> str:
         """Why this run cannot be one kernel, or nothing."""
-        n = len(self.robot.body_names)
-        if n > MOST_UNROLLED:
-            return f"the robot has {n} bodies, and a kernel with a time loop takes {MOST_UNROLLED}"
+        n, mech = len(self.robot.body_names), self.robot.mechanism
+        unlike = [n for n in PARAMETERS if n in self.given] or list(self.constraints)
+        if n > MOST_UNROLLED and (unlike or mech.has_followers):
+            what = "constraints, joints that mimic others or numbers of the mechanism given besides"
+            return f"the robot has {n} bodies: more than {MOST_UNROLLED} with {what} are no loop"
         if self.function is not None:
             found = traced_force(self.robot, self.function, batch=self.lead != ())
             if isinstance(found, str):
@@ -294,11 +323,13 @@ class _Run:
         robot, given = self.robot, self.given
         names = [n for n in ("taus", "tau", "f_ext", *PARAMETERS) if n in given]
         ways = robot, self.method, names, self.function, self.program, self.constraints
-        kernel = motion_kernel(*ways, self.around)
+        kernel = motion_kernel(*ways, self.around, self.kept)
         arrays = {**given, **self._constants, "t": self.dt * np.arange(self.steps)}
+        arrays |= {f"{n} so far": m.start(robot.dtype) for n, m in self.kept.items()}
         arrays |= {f"memory{i}": x for i, x in enumerate(self.memory())}
         results = self._rows(len(self.times))
-        self._fill(kernel, [x[1:] for x in results], arrays)
+        ends = self._fill(kernel, [x[1:] for x in results], arrays)
+        self._reduce(kernel, ends)
         self._refuse_forces_that_are_not_finite(*results[:2])
         self._refuse_what_is_not_finite(*results[:2])
         return self._with_start(results)
@@ -330,17 +361,32 @@ class _Run:
 
     def _fill(
         self, kernel: Rollout, results: Sequence[np.ndarray], arrays: dict[str, np.ndarray]
-    ) -> None:
-        """All steps; the last by itself if it is shorter and what it gives is kept."""
+    ) -> list[np.ndarray]:
+        """All steps, the last by itself if it is shorter and what it gives is kept; the states
+        after it.
+        """
         dtype, even = self.robot.dtype, self.last == self.dt
         given = {n: np.asarray(arrays[n], dtype) for n in kernel.shapes}
         steps = self.steps if even else self.steps - 1
         rows = [x[: steps // self.every] for x in results]
         ends = kernel.fill(rows, list(given.values()), self.lead, steps, self.every)
-        if not even and self.steps % self.every == 0:
+        due = self.steps % self.every == 0
+        if not even and (due or self.kept):
             given |= {n: given[n][-1:] for n in ("t", "taus") if n in given}
             given |= {"dt": np.array(self.last, dtype), **dict(zip(given, ends, strict=False))}
-            kernel.fill([x[-1:] for x in results], list(given.values()), self.lead, 1, 1)
+            rows = [x[len(x) - due :] for x in results]
+            ends = kernel.fill(rows, list(given.values()), self.lead, 1, 1 if due else 2)
+        return ends
+
+    def _reduce(self, kernel: Rollout, ends: Sequence[np.ndarray]) -> None:
+        """What reductions came to; NaN for a sample whose state is not finite."""
+        if not self.kept:
+            return
+        states = dict(zip(kernel.shapes, ends, strict=False))
+        fine = np.isfinite(states["q"]).all(axis=-1) & np.isfinite(states["qd"]).all(axis=-1)
+        self.reduced = [states[f"{n} so far"] for n in self.kept]
+        for total in self.reduced:
+            total[~fine] = np.nan
 
     def _refuse_forces_that_are_not_finite(self, q: np.ndarray, qd: np.ndarray) -> None:
         """Of a law in a single run: what it makes of the last state that was finite."""

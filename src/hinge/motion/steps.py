@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,11 @@ from ..algorithms.configuration import (
 )
 from ..algorithms.constrained.description import Constraint
 from ..errors import ArgumentError
+from ..functions.reducing import Measured, updated
+from ..graph.functions import where
 from ..graph.interpret import interpret
 from ..graph.program import Program, trace
+from ..graph.relay import Call, trace_relay
 from ..graph.scan import Scan
 from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS, with_parameters
@@ -29,6 +33,7 @@ from ..robot.answers import known_key
 from ..runtime.rollout import Rollout
 from ..specialize.arrays import array_shape
 from ..specialize.canonical import Reframed, canonical
+from ..specialize.programs import is_long, robot_program
 from .ground import Ground
 from .integrators import METHODS, Integrator
 from .rigid import Stepped
@@ -40,7 +45,10 @@ Force = Callable[[Any, Any, Any], Any]
 
 
 class Traced:
-    """The system on traced scalars, from the generic algorithms."""
+    """The system on traced scalars, from the generic algorithms.
+
+    call: stands for a program that takes and gives arrays; then sweeps are loops over bodies.
+    """
 
     def __init__(
         self,
@@ -51,11 +59,13 @@ class Traced:
         numbers: dict[str, Any],
         around: Surroundings = NOTHING,
         pace: Any = None,
+        call: Call | None = None,
     ) -> None:
         self.mech, self.force, self.constraints = mech, force, constraints
-        self.around, self.pace = around, pace
-        # numbers that come with the samples are those of the frames given
-        self.form = Reframed.same(with_parameters(mech, **numbers)) if numbers else canonical(mech)
+        self.around, self.pace, self.call = around, pace, call
+        # numbers that come with the samples are those of the frames given, and so are programs
+        same = numbers or call
+        self.form = Reframed.same(with_parameters(mech, **numbers)) if same else canonical(mech)
         self.given = None if f_ext is None else self.form.forces(f_ext)
 
     def total(self, t: Any, q: Any, qd: Any) -> Any:
@@ -69,11 +79,23 @@ class Traced:
 
     def acceleration(self, t: Any, q: Any, qd: Any) -> Any:
         """As in `System`."""
-        state = self.form.mechanism, q, qd, self.total(t, q, qd)
+        tau = self.total(t, q, qd)
         if self.constraints:
-            motion = algorithms.constrained_forward_dynamics
+            motion, state = (
+                algorithms.constrained_forward_dynamics,
+                (self.form.mechanism, q, qd, tau),
+            )
             return motion(*state, self.constraints, self.f_ext(q, qd)).qdd
-        return algorithms.forward_dynamics(*state, self.f_ext(q, qd))
+        return self.swept("forward_dynamics", q=q, qd=qd, tau=tau, f_ext=self.f_ext(q, qd))
+
+    def swept(self, name: str, mech: Mechanism | None = None, **arrays: Any) -> Any:
+        """What an algorithm gives, of this mechanism or another in the same frames."""
+        own = mech or self.form.mechanism
+        if self.call is None:
+            return getattr(algorithms, name)(own, **arrays)
+        given = {n: x for n, x in arrays.items() if x is not None}
+        parts = self.call(robot_program(own, name, tuple(given), {}), *given.values())
+        return parts[0] if len(parts) == 1 else parts
 
     def on_rigid_ground(
         self, ground: Ground, t: Any, h: Any, q: Any, qd: Any, forces: Any
@@ -97,21 +119,21 @@ class Traced:
 
     def total_rates(self, q: Any, qd: Any) -> Any:
         """As in `System`."""
-        return algorithms.total_rates(self.form.mechanism, q, qd)
+        return self.swept("total_rates", q=q, qd=qd)
 
     def joint_rates(self, q: Any, nu: Any) -> Any:
         """As in `System`."""
-        return algorithms.joint_rates(self.form.mechanism, q, nu)
+        return self.swept("joint_rates", q=q, nu=nu)
 
     def coriolis(self, q: Any, nu: Any) -> Any:
         """As in `System`."""
-        return algorithms.diagonal_coriolis(self.form.mechanism, q, nu)
+        return self.swept("diagonal_coriolis", q=q, nu=nu)
 
     def working(self, t: Any, q: Any, qd: Any) -> Any:
         """As in `System`."""
-        mech = self.form.mechanism
-        external = algorithms.working_forces(mech, q, self.total(t, q, qd), self.f_ext(q, qd))
-        return external + algorithms.working_gravity(mech, q)
+        tau, f_ext = self.total(t, q, qd), self.f_ext(q, qd)
+        external = self.swept("working_forces", q=q, tau=tau, f_ext=f_ext)
+        return external + self.swept("working_gravity", q=q)
 
     def to_middle(self, q: Any, scale: Any, v: Any) -> Any:
         """As in `System`."""
@@ -123,16 +145,16 @@ class Traced:
 
     def momenta(self, q: Any, qd: Any) -> Any:
         """As in `System`."""
-        return algorithms.generalized_momentum(self.form.mechanism, q, qd)
+        return self.swept("generalized_momentum", q=q, qd=qd)
 
     def rates(self, q: Any, p: Any) -> Any:
         """As in `System`."""
         weightless = replace(self.form.mechanism, gravity=(0.0, 0.0, 0.0))
-        return algorithms.forward_dynamics(weightless, q, np.zeros(self.mech.nv), p)
+        return self.swept("forward_dynamics", weightless, q=q, qd=np.zeros(self.mech.nv), tau=p)
 
     def passing(self, t: Any, h: Any, q: Any, v: Any, p: Any) -> tuple[Any, Any]:
         """As in `System`."""
-        mu, f = algorithms.lagrangian_derivatives(self.form.mechanism, q, v, self.f_ext(q, v))
+        mu, f = self.swept("lagrangian_derivatives", q=q, qd=v, f_ext=self.f_ext(q, v))
         middle = h, v, mu, f + self.total(t, q, v)
         return departing(self.mech, *middle), arriving(self.mech, *middle, p)
 
@@ -287,18 +309,21 @@ def motion_kernel(
     program: Program | None,
     constraints: Sequence[Constraint],
     around: Surroundings = NOTHING,
+    kept: Mapping[str, Measured] | None = None,
 ) -> Rollout:
-    """Steps of a method as one kernel, of states q, qd, the integrator's memory and, on rigid
-    ground, the forces on its points.
+    """Steps of a method as one kernel, of states q, qd, the integrator's memory, on rigid ground
+    the forces on its points, and reductions.
 
     given: which of taus (an input of each step, like t), tau, f_ext and numbers of the mechanism
     (parameters, like dt) are arguments.  force: a function that adds to the first two, of which
-    the program is what it computes.
+    the program is what it computes.  kept: reductions of functions of (t, q, qd), by name.
     """
-    mech, way = robot.mechanism, METHODS[method]
+    mech, way, kept = robot.mechanism, METHODS[method], kept or {}
     shapes = {"q": (mech.nq,), "qd": (mech.nv,)}
     shapes |= {f"memory{i}": (mech.nv,) for i in range(way.memory)}
     shapes |= {"forces": (len(around.ground.points), 3)} if around.ground and around.rigid else {}
+    own = len(shapes)
+    shapes |= {f"{n} so far": m.start(robot.dtype).shape for n, m in kept.items()}
     states = len(shapes)
     inputs = ("t", "taus") if "taus" in given else ("t",)
     rest = [n for n in given if n != "taus"]
@@ -306,13 +331,17 @@ def motion_kernel(
     shapes |= {"dt": (), **({"pace": ()} if around.stops else {})}
     shapes |= {n: array_shape(mech, n) for n in rest}
     asked = (method, tuple(given), tuple(constraints), program.digest if program else "", around)
-    recorded = (0, 1, states - 1, states) if around.rigid else (0, 1)
+    asked += tuple((n, m.digest) for n, m in kept.items())
+    recorded = (0, 1, own - 1, states) if around.rigid else (0, 1)
+    stages = _marked(way.stages) if kept else way.stages
 
     def make() -> Scan:
-        step = _step(mech, way, list(shapes), force, constraints, around)
-        stage = [(len(way.stages[0]),)] if way.stages != ((),) else []
-        traced = trace(step, [*shapes.values(), *stage], f"{method} step")
-        return Scan(traced, states, len(inputs), way.stages, recorded)
+        step = partial(_step, mech, way, list(shapes), force, constraints, around, kept)
+        stage = [(len(stages[0]),)] if stages != ((),) else []
+        given, name = [*shapes.values(), *stage], f"{method} step"
+        long = is_long(mech)
+        traced = trace_relay(step, given, name) if long else trace(partial(step, None), given, name)
+        return Scan(traced, states, len(inputs), stages, recorded)
 
     def new() -> Rollout:
         key = known_key(mech, "simulate", repr(asked))
@@ -323,6 +352,13 @@ def motion_kernel(
     return robot._keep(("simulate", *asked), new)
 
 
+def _marked(stages: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
+    """The numbers of each stage, and whether it is the last, if there are several."""
+    if stages == ((),):
+        return stages
+    return tuple((*row, float(i == len(stages) - 1)) for i, row in enumerate(stages))
+
+
 def _step(
     mech: Mechanism,
     way: Integrator,
@@ -330,25 +366,46 @@ def _step(
     force: Force | None,
     constraints: Sequence[Constraint],
     around: Surroundings,
-) -> Callable[..., tuple[Any, ...]]:
+    kept: Mapping[str, Measured],
+    call: Call | None,
+    *arrays: Any,
+) -> tuple[Any, ...]:
     """One stage of a step, of arrays in the order of the names, then of the stage's numbers."""
+    a = dict(zip(names, arrays, strict=False))
+    stage: Any = arrays[len(names)] if len(arrays) > len(names) else ()
+    stage, last = (stage[:-1], stage[-1]) if kept and len(stage) else (stage, 1.0)
+    state, rest = _moved(mech, way, a, stage, force, constraints, around, call)
+    if not kept:
+        return *state, *rest
+    totals = [a[f"{n} so far"] for n in kept]
+    now = {"t": a["t"] + a["dt"], "q": state[0], "qd": state[1]}
+    new = zip(updated(kept, totals, now, ()), totals, strict=True)
+    return *state, *(where(last, x, old) for x, old in new), *rest
 
-    def step(*arrays: Any) -> tuple[Any, ...]:
-        a = dict(zip(names, arrays, strict=False))
-        stage = arrays[len(names)] if len(arrays) > len(names) else ()
-        memory = tuple(a[f"memory{i}"] for i in range(way.memory))
-        held = sum(a[n] for n in ("tau", "taus") if n in a) + np.zeros(mech.nv)
 
-        def total(t: Any, q: Any, qd: Any) -> Any:
-            return held if force is None else held + np.asarray(force(t, q, qd))
+def _moved(
+    mech: Mechanism,
+    way: Integrator,
+    a: Mapping[str, Any],
+    stage: Any,
+    force: Force | None,
+    constraints: Sequence[Constraint],
+    around: Surroundings,
+    call: Call | None,
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The states after a stage of a step, and what it gives besides."""
+    memory = tuple(a[f"memory{i}"] for i in range(way.memory))
+    held = sum(a[n] for n in ("tau", "taus") if n in a) + np.zeros(mech.nv)
 
-        numbers = {n: a[n] for n in PARAMETERS if n in a}
-        acting = a.get("f_ext"), constraints, numbers, around, a.get("pace")
-        system = Traced(mech, total, *acting)
-        if around.ground and around.rigid:
-            now = a["t"], a["dt"], a["q"], a["qd"], a["forces"]
-            return tuple(system.on_rigid_ground(around.ground, *now))
-        q, qd, memory = way.advance(system, a["t"], a["dt"], a["q"], a["qd"], memory, stage)
-        return q, qd, *memory
+    def total(t: Any, q: Any, qd: Any) -> Any:
+        return held if force is None else held + np.asarray(force(t, q, qd))
 
-    return step
+    numbers = {n: a[n] for n in PARAMETERS if n in a}
+    acting = a.get("f_ext"), constraints, numbers, around, a.get("pace")
+    system = Traced(mech, total, *acting, call)
+    if around.ground and around.rigid:
+        now = a["t"], a["dt"], a["q"], a["qd"], a["forces"]
+        q, qd, forces, residual = system.on_rigid_ground(around.ground, *now)
+        return (q, qd, forces), (residual,)
+    q, qd, memory = way.advance(system, a["t"], a["dt"], a["q"], a["qd"], memory, stage)
+    return (q, qd, *memory), ()

@@ -23,9 +23,12 @@ from typing import Any
 import numpy as np
 
 from .. import algorithms
+from ..algorithms.congruences import compliance
+from ..algorithms.riccati import riccati
 from ..graph.functions import maximum, minimum
 from ..model.joint import Joint
 from ..model.mechanism import Mechanism
+from ..specialize.routing import is_long
 
 __all__ = ["Stops", "pace_of", "stops_of"]
 
@@ -83,13 +86,28 @@ def stops_of(mech: Mechanism) -> Stops | None:
     rng = np.random.default_rng(0)
     looks = [algorithms.random_configuration(mech, rng) for _ in range(_LOOKS)]
     poses = [algorithms.neutral(mech), *looks]
-    masses = [np.asarray(algorithms.mass_matrix(mech, q), float) for q in poses]
-    felt = np.min([_yielding(M) for M in masses], axis=0)
+    felt = np.min([(_swept if is_long(mech) else _dense)(mech, q) for q in poses], axis=0)
     return Stops(tuple(_own(mech, k, felt) if limited[k] else () for k in range(len(limited))))
 
 
-def _yielding(M: np.ndarray) -> np.ndarray:
-    """1/(M⁻¹)(i,i): what a DoF has of inertia where all others give way."""
+def _swept(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """1/(M⁻¹)(i,i): what a DoF has of inertia where all others give way.  (4) of mass_matrix.py."""
+    H, phi = mech.H(q), mech.phi(q)
+    _, _, _, D_inv, G = riccati(mech, H, phi)
+    Y, felt = mech.slots(2)
+    Y[0] = np.zeros((6, 6))
+    for p, k in mech.outward():
+        Y_plus = compliance(Y[p], phi[k])
+        Z = Y_plus @ G[k]
+        L = D_inv[k] + G[k].T @ Z
+        Y[k] = Y_plus - H[k].T @ (Z - H[k].T @ L).T - Z @ H[k]
+        felt[k] = 1 / np.diagonal(L)
+    return np.asarray(mech.join(felt), float)
+
+
+def _dense(mech: Mechanism, q: np.ndarray) -> np.ndarray:
+    """The same of a mechanism that is not long."""
+    M = np.asarray(algorithms.mass_matrix(mech, q), float)
     diagonal = np.diagonal(M)
     # without any inertia, which the dynamics themselves will say, none is divided by
     scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))

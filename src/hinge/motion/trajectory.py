@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +34,7 @@ class Trajectory:
     an adaptive method took, and how many it took back.  On a ground: forces (T, …, points, 3) on
     its points in world axes, of a rigid one those of the step that led there; residual (T, …): by
     how much the solution of that step was still changing the velocity of a point, in m/s.
+    kept: what was reduced over all steps, a named tuple of what was asked for.
     """
 
     robot: Robot
@@ -47,6 +48,7 @@ class Trajectory:
     ground: Ground | None = None
     forces: np.ndarray | None = None
     residual: np.ndarray | None = None
+    kept: Any = None
 
     @property
     def contact_positions(self) -> np.ndarray:

@@ -8,12 +8,15 @@ are along the joints' tangents, q ⊞ δq, at every time:
               ∂C/∂x(0) = λ(0),   ∂C/∂τ(i) = (∂step/∂τ)ᵀ λ(i+1),   ∂C/∂p = Σ (∂step/∂p)ᵀ λ(i+1)  (3)
 
 for a cost C of the whole motion with ∂C/∂x(i) = c(i).  No matrix is formed: both are loops over
-products with the derivative of one step, each in one kernel.
+products with the derivative of one step, each in one kernel.  For large robots a step of several
+stages is a loop over those, with the equations of motion once: x is then (q, q̇, memory), as
+`integrators.py` has it.  Forward the stages are inside a step; backward each is a step of its own,
+with its state at hand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -28,6 +31,7 @@ from ..graph.program import trace
 from ..graph.scan import Scan
 from ..model.parameters import PARAMETERS, parameters
 from ..robot import Robot, check_robot
+from ..robot.answers import known_key
 from ..runtime.arguments import broadcast
 from ..runtime.check import check_choice, check_number
 from ..runtime.rollout import Rollout
@@ -39,6 +43,11 @@ from .steps import Traced
 __all__ = ["MotionChange", "MotionGradient", "TrajectorySensitivity", "trajectory_sensitivity"]
 
 _STEPS = ("rk4", "semi_implicit_euler")
+
+# DoF up to which all stages of a step are one piece of code.  ANYmal, 18 DoF, in pieces: first call
+# 2.0 → 0.6 s of CPU time forward and 1.9 → 0.9 s backward, later ones 1.0 → 1.4 and 1.1 → 1.9 µs
+# a step and sample; of Talos, 38 DoF, the whole took tens of seconds, in pieces 2.
+MOST_WHOLE = 16
 
 
 class MotionChange(NamedTuple):
@@ -93,8 +102,9 @@ class TrajectorySensitivity:
         start = [still if x is None else x for x in (dq, dqd)]
         forces = np.zeros((len(self.taus), self.robot.nv)) if dtaus is None else dtaus
         changes = [dnumbers.get(n, np.zeros_like(x)) for n, x in self.numbers.items()]
-        given = (self.q[0], self.qd[0], *start, self.taus, forces, *self._fixed, *changes)
-        *_, dqs, dqds = self._push(*given)
+        state = self.q[0], self.qd[0], *self._memory
+        given = (*state, *start, *self._memory, self.taus, forces, *self._fixed, *changes)
+        dqs, dqds = self._push(*given)
         later = zip(start, (dqs, dqds), strict=True)
         first = [(np.broadcast_to(np.asarray(x, y.dtype), y.shape[1:]), y) for x, y in later]
         return self._finite(MotionChange(*(np.concatenate([x[None], y]) for x, y in first)))
@@ -106,12 +116,30 @@ class TrajectorySensitivity:
         """
         costs = [self._cost(n, x) for n, x in (("dq", dq), ("dqd", dqd))]
         none = [np.zeros_like(x) for x in self.numbers.values()]
-        behind = [x[::-1] for x in (self.q[:-1], self.qd[:-1], self.taus, self.q[1:])]
-        ahead = [x[-2::-1] for x in costs]
-        last = [x[-1] for x in costs]
-        q, qd, *numbers, taus = self._pull(*last, *none, *behind, *ahead, *self._fixed)
+        steps, stages = len(self.taus), len(self._loop)
+        ahead = [np.zeros((steps * stages, *x.shape[1:]), x.dtype) for x in costs]
+        for spread, cost in zip(ahead, costs, strict=True):
+            spread[stages - 1 :: stages] = cost[-2::-1]
+        start = [*(x[-1] for x in costs), *self._memory, *none]
+        q, qd, *numbers, taus = self._pull(*start, *self._behind, *ahead, *self._fixed)
         total = dict(zip(self.numbers, (x[-1] for x in numbers), strict=True))
-        return self._finite(MotionGradient(q[-1], qd[-1], taus[::-1], total))
+        each = taus[::-1].reshape(steps, stages, *taus.shape[1:]).sum(axis=1)
+        return self._finite(MotionGradient(q[-1], qd[-1], each, total))
+
+    @cached_property
+    def _behind(self) -> list[np.ndarray]:
+        """The row of each stage if there are any, x before it, the forces and q after it: the last
+        stage first.
+        """
+        rows, taus = self._rows, np.repeat(self.taus, len(self._loop), axis=0)
+        before, after = [self.q[:-1], self.qd[:-1]], self.q[1:]
+        if rows:
+            start = self.q[0], self.qd[0], *self._memory
+            later = self._walk(*start, *rows, taus, *self._fixed)
+            pairs = zip(start, later, strict=True)
+            before = [np.concatenate([np.broadcast_to(x, y[:1].shape), y[:-1]]) for x, y in pairs]
+            after = later[0]
+        return [np.ascontiguousarray(x[::-1]) for x in (*rows, *before, taus, after)]
 
     # kernels
 
@@ -149,81 +177,140 @@ class TrajectorySensitivity:
             )
         return x
 
-    def _advance(self, q: Any, qd: Any, tau: Any, fixed: Mapping[str, Any]) -> tuple[Any, Any]:
-        """One step, all its stages."""
-        way, mech = METHODS[self.method], self.robot.mechanism
+    @property
+    def _loop(self) -> tuple[tuple[float, ...], ...]:
+        """The stages that are looped over, ((),) if a step is one piece of code."""
+        return METHODS[self.method].stages if self.robot.nv > MOST_WHOLE else ((),)
+
+    @property
+    def _rows(self) -> list[np.ndarray]:
+        """The numbers of every stage of the motion, if they are looped over."""
+        return [np.tile(self._loop, (len(self.taus), 1))] if self._loop != ((),) else []
+
+    @property
+    def _memory(self) -> list[np.ndarray]:
+        return [np.zeros(self.robot.nv)] * (METHODS[self.method].memory if self._rows else 0)
+
+    def _advance(
+        self, x: Sequence[Any], tau: Any, fixed: Mapping[str, Any], stage: Any
+    ) -> tuple[Any, ...]:
+        """A stage from x = (q, q̇, memory); all of them, without memory, if there is no loop."""
+        way, mech, (q, qd, *memory) = METHODS[self.method], self.robot.mechanism, x
         numbers = {n: fixed[n] for n in self.numbers}
         system = Traced(mech, lambda t, q, qd: tau, fixed.get("f_ext"), (), numbers)
-        memory = (np.zeros(mech.nv),) * way.memory
-        for stage in way.stages:
-            q, qd, memory = way.advance(system, 0.0, fixed["dt"], q, qd, memory, stage)
-        return q, qd
+        kept = tuple(memory) or (np.zeros(mech.nv),) * way.memory
+        for row in (stage,) if len(stage) else way.stages:
+            q, qd, kept = way.advance(system, 0.0, fixed["dt"], q, qd, kept, row)
+        return q, qd, *(kept if memory else ())
 
-    def _apart(self, delta: Any, qd: Any, tau: Any, *rest: Any) -> tuple[Any, Any]:
-        """Where a step from q ⊞ delta leads, seen from q1; rest: numbers, q, q1, dt, f_ext."""
-        mech, n = self.robot.mechanism, len(self.numbers)
-        q, q1, *others = rest[n:]
-        names = [name for name in self._fixed_shapes if name not in self.numbers]
-        fixed = {
-            **dict(zip(self.numbers, rest, strict=False)),
-            **dict(zip(names, others, strict=True)),
-        }
-        there, speed = self._advance(algorithms.integrate(mech, q, delta), qd, tau, fixed)
-        return algorithms.difference(mech, q1, there), speed
+    def _moving(
+        self, x: Sequence[Any], tau: Any, q1: Any, fixed: Mapping[str, Any], stage: Any
+    ) -> tuple[Callable[..., tuple[Any, ...]], tuple[Any, ...]]:
+        """Where a stage from q ⊞ δ leads, seen from q1: of δ, q̇, memory, τ and numbers; and what
+        they are.
+        """
+        mech, (q, qd, *memory) = self.robot.mechanism, x
 
-    def _primals(
-        self, q: Any, qd: Any, tau: Any, q1: Any, fixed: dict[str, Any]
-    ) -> tuple[Any, ...]:
-        moving = [fixed[n] for n in self.numbers]
-        others = [x for n, x in fixed.items() if n not in self.numbers]
-        return np.zeros(self.robot.nv), qd, tau, *moving, q, q1, *others
+        def apart(delta: Any, *moved: Any) -> tuple[Any, ...]:
+            speed, numbers = moved[: 1 + len(memory)], moved[2 + len(memory) :]
+            now = {**fixed, **dict(zip(self.numbers, numbers, strict=True))}
+            start = algorithms.integrate(mech, q, delta), *speed
+            there, *more = self._advance(start, moved[1 + len(memory)], now, stage)
+            return algorithms.difference(mech, q1, there), *more
+
+        own = [fixed[n] for n in self.numbers]
+        return apart, (np.zeros(mech.nv), qd, *memory, tau, *own)
+
+    @cached_property
+    def _state(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of q, q̇ and memory."""
+        nv = (self.robot.nv,)
+        memory = {f"m{i}": nv for i in range(len(self._memory))}
+        return {"q": (self.robot.nq,), "qd": nv, **memory}
+
+    @property
+    def _stage(self) -> dict[str, tuple[int, ...]]:
+        """The shape of the row of a stage, if there are any."""
+        return {"stage": (len(self._loop[0]),)} if self._rows else {}
+
+    @property
+    def _changes(self) -> dict[str, tuple[int, ...]]:
+        """The shapes of their changes, along the joints' tangents."""
+        return {f"d{n}": (self.robot.nv,) for n in self._state}
 
     @cached_property
     def _push(self) -> Rollout:
-        names = list(self._fixed_shapes)
+        n, names = len(self._state), list(self._fixed_shapes)
 
-        def step(q: Any, qd: Any, dq: Any, dqd: Any, tau: Any, dtau: Any, *rest: Any) -> Any:
-            fixed = dict(zip(names, rest, strict=False))
-            q1, qd1 = self._advance(q, qd, tau, fixed)
-            primals = self._primals(q, qd, tau, q1, fixed)
-            moving = (dq, dqd, dtau, *rest[len(names) :])
-            still = (None,) * (len(primals) - len(moving))
-            return q1, qd1, *jvp(self._apart)(primals, (*moving, *still))  # (1)
+        def step(*given: Any) -> Any:
+            x, dx, (tau, dtau, *rest) = given[:n], given[n : 2 * n], given[2 * n :]
+            fixed, changes = dict(zip(names, rest, strict=False)), rest[len(names) :]
+            stage = changes[-1] if self._stage else ()
+            after = self._advance(x, tau, fixed, stage)
+            apart, primals = self._moving(x, tau, after[0], fixed, stage)
+            moves = (*dx, dtau, *changes[: len(self.numbers)])
+            return *after, *jvp(apart)(primals, moves)  # (1)
 
-        nq, nv = (self.robot.nq,), (self.robot.nv,)
-        shapes = {"q": nq, "qd": nv, "dq": nv, "dqd": nv, "taus": nv, "dtaus": nv}
-        changes = {f"d{n}": self._fixed_shapes[n] for n in self.numbers}
-        return self._rollout("forward", step, 4, 2, {**shapes, **self._fixed_shapes, **changes})
+        nv = (self.robot.nv,)
+        shapes = {**self._state, **self._changes, "taus": nv, "dtaus": nv, **self._fixed_shapes}
+        shapes |= {f"d{n}": self._fixed_shapes[n] for n in self.numbers}
+        return self._rollout("forward", step, 2 * n, 2, shapes, (n, n + 1), self._loop)
+
+    @cached_property
+    def _walk(self) -> Rollout:
+        n = len(self._state)
+
+        def step(*given: Any) -> Any:
+            x, (stage, tau, *rest) = given[:n], given[n:]
+            return self._advance(x, tau, dict(zip(self._fixed_shapes, rest, strict=True)), stage)
+
+        shapes = {**self._state, **self._stage, "taus": (self.robot.nv,)}
+        return self._rollout("stages of", step, n, 2, {**shapes, **self._fixed_shapes}, range(n))
 
     @cached_property
     def _pull(self) -> Rollout:
-        count = len(self.numbers)
+        n, count = len(self._state), len(self.numbers)
 
-        def step(gq: Any, gqd: Any, *rest: Any) -> Any:
-            sums, (q, qd, tau, q1, cq, cqd) = rest[:count], rest[count : count + 6]
-            fixed = dict(zip(self._fixed_shapes, rest[count + 6 :], strict=True))
-            primals = self._primals(q, qd, tau, q1, fixed)
-            back = vjp(self._apart)(primals, (gq, gqd))
-            more = [s + b for s, b in zip(sums, back[3 : 3 + count], strict=True)]
-            return back[0] + cq, back[1] + cqd, *more, back[2]  # (2), (3)
+        def step(*given: Any) -> Any:
+            g, sums, rest = given[:n], given[n : n + count], given[n + count :]
+            stage, *rest = rest if self._stage else ((), *rest)
+            x, (tau, q1, cq, cqd, *fixed) = rest[:n], rest[n:]
+            known = dict(zip(self._fixed_shapes, fixed, strict=True))
+            apart, primals = self._moving(x, tau, q1, known, stage)
+            dq, dqd, *back = vjp(apart)(primals, tuple(g))
+            memory, dtau, own = back[: n - 2], back[n - 2], back[n - 1 :]
+            more = [s + b for s, b in zip(sums, own, strict=True)]
+            return dq + cq, dqd + cqd, *memory, *more, dtau  # (2), (3)
 
         nq, nv = (self.robot.nq,), (self.robot.nv,)
-        sums = {f"g{n}": self._fixed_shapes[n] for n in self.numbers}
-        states = {"gq": nv, "gqd": nv, **sums}
-        inputs = {"q": nq, "qd": nv, "taus": nv, "q1": nq, "dq": nv, "dqd": nv}
+        states = {f"g{n}": x for n, x in self._changes.items()}
+        states |= {f"g{n}": self._fixed_shapes[n] for n in self.numbers}
+        inputs = {**self._stage, **self._state, "taus": nv, "q1": nq, "dq": nv, "dqd": nv}
         shapes = {**states, **inputs, **self._fixed_shapes}
-        return self._rollout("adjoint", step, len(states), len(inputs), shapes)
+        recorded = (0, 1, *range(n, n + count + 1))
+        return self._rollout("adjoint", step, len(states), len(inputs), shapes, recorded)
 
     def _rollout(
-        self, kind: str, step: Callable[..., Any], states: int, inputs: int, shapes: dict[str, Any]
+        self,
+        kind: str,
+        step: Callable[..., Any],
+        states: int,
+        inputs: int,
+        shapes: dict[str, Any],
+        recorded: Iterable[int],
+        stages: tuple[tuple[float, ...], ...] = ((),),
     ) -> Rollout:
         """The kernel, made once for a robot, a method and what may change."""
         robot, title = self.robot, f"{kind} sensitivity of {self.robot.name!r}"
+        row = [(len(stages[0]),)] if stages != ((),) else []
+
+        def scan() -> Scan:
+            program = trace(step, [*shapes.values(), *row], title)
+            return Scan(program, states, inputs, stages, tuple(recorded))
 
         def make() -> Rollout:
-            program = trace(step, list(shapes.values()), title)
-            scan = Scan(program, states, inputs, recorded=tuple(range(len(program.outputs))))
-            return Rollout(scan, shapes, states, inputs, title, robot.dtype, robot._backend)
+            key = known_key(robot.mechanism, title, self.method, repr(shapes))
+            return Rollout(scan, shapes, states, inputs, title, robot.dtype, robot._backend, key)
 
         return robot._keep((title, self.method, tuple(shapes)), make)
 

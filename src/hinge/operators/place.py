@@ -51,7 +51,9 @@ class Place:
 
     def _settle(self, home: Symbols, q: np.ndarray) -> None:
         self.home, self.q, self.is_batch, self._known = home, q, q.ndim > 1, {}
-        self._compiles = home.compile is not None and q.dtype == home.dtype
+        # on a card, whose kernels take any dtype
+        self._away = not isinstance(q, np.ndarray)
+        self._compiles = home.compile is not None and (self._away or q.dtype == home.dtype)
 
     @property
     def mechanism(self) -> Mechanism:
@@ -109,6 +111,8 @@ class Place:
     def on(self, A: Operator, x: Any) -> np.ndarray:
         """A x: at one configuration a vector (n,) or columns (…, n, k), in a batch (…, n)."""
         run = A.memo.get("run") if self._compiles else None
+        if self._away:
+            return self._on_card(A, x)
         if run is not None and type(x) is np.ndarray and x.dtype == self.home.dtype:
             kernel, shape = run
             if x.shape == shape or (self.is_batch and x.shape[-1:] == shape):
@@ -122,6 +126,16 @@ class Place:
         y = evaluate(A, self, columns.reshape(len(columns), math.prod(columns.shape[1:])))
         return self._finite(A, np.moveaxis(y.reshape(A.out.dim, *columns.shape[1:]), 0, -2))
 
+    def _on_card(self, A: Operator, x: Any) -> Any:
+        """A x for vectors (…, n), by its kernel."""
+        kernel = self._kernel_of(A, x)
+        if kernel is None:
+            raise ArgumentError(
+                f"{A} of {self.mechanism.name!r} is too large for one kernel, which is how "
+                f"expressions meet vectors on a card; bring q to the host"
+            )
+        return kernel(self.q, x)
+
     def _finite(self, A: Operator, y: np.ndarray) -> np.ndarray:
         """Results at one configuration; raise if a joint that moves no inertia spoils them."""
         if y.dtype.kind in "fc" and not np.isfinite(y).all():
@@ -132,6 +146,8 @@ class Place:
 
     def apply(self, A: Operator, x: Any) -> np.ndarray:
         """A x for vectors (…, n), whose leading shape broadcasts with that of q."""
+        if self._away:
+            return self._on_card(A, x)
         x = A.into.rows(str(A), x)
         if kernel := self._kernel_of(A, x):
             return kernel(self.q, x)
@@ -196,7 +212,7 @@ class Place:
 
     def _kernel_of(self, A: Operator, x: np.ndarray) -> Callable[..., np.ndarray] | None:
         """(q, x) ↦ A x compiled, if it is for such numbers."""
-        if not self._compiles or x.dtype.kind not in "fiu":
+        if not self._compiles or not (self._away or x.dtype.kind in "fiu"):
             return None
         if "run" not in A.memo:
             opening, x_shape = Opening(A), (A.into.dim,)

@@ -64,6 +64,7 @@ def load(
     constraints: bool = False,
     lenient: bool = False,
     xacro_args: Mapping[str, Any] | None = None,
+    device: str = "cpu",
 ) -> Robot:
     """A robot from a URDF, xacro or MJCF file, or from the text of a URDF or MJCF file.
 
@@ -77,12 +78,14 @@ def load(
     lenient: go on past faults of a URDF that do no harm, such as a mimic of a joint that is not
     there, with a `ModelWarning` about each.
     xacro_args: values of the arguments of a xacro file, which runs Python: load none of strangers.
+    device: where the robot computes, "cpu" or an NVIDIA card: "cuda", "cuda:1".
     """
     limits = isolate, max_memory, max_seconds, constraints, lenient, xacro_args
     text = str(path_or_text).lstrip()
     with during(f"loading {'a text' if text.startswith('<') else text}"):
         found = load_closed(path_or_text, floating_base, package_dirs, *limits)
-        return Robot(found[0], constraints=[LoopConstraint(*loop) for loop in found[1]])
+        loops = [LoopConstraint(*loop) for loop in found[1]]
+        return Robot(found[0], constraints=loops, device=device)
 
 
 def load_description(

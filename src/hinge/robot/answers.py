@@ -1,17 +1,16 @@
 """What answers a call: a kernel, or something made of several, for certain arrays and settings.
 
 Mass matrices and derivatives of N bodies take O(N²) straight-line operations, too many to compile
-for hundreds of bodies.  What they do to a vector takes O(N) and is compiled as a loop over bodies;
-applied to all unit vectors at once, as a batch, it gives all columns.  A batch of states runs
-several times slower than straight-line code would (8 times for a mass matrix at 64 bodies), but the
-code is there in a second, whatever N.
+for hundreds of bodies.  Where they cannot be loops inside loops, what they do to a vector takes
+O(N) and is compiled as a loop over bodies; applied to all unit vectors at once, as a batch, it
+gives all columns: many times slower, but the code is there in a second, whatever N.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Protocol, final
 
@@ -22,7 +21,7 @@ from ..algorithms.declare import ALGORITHMS
 from ..errors import ArgumentError
 from ..model.mechanism import Mechanism, did_you_mean
 from ..model.parameters import PARAMETERS
-from ..runtime.arguments import Argument, broadcast, checked, checked_out, refuse_infinite
+from ..runtime.arguments import Argument, broadcast, checked
 from ..runtime.backend import Backend
 from ..runtime.cache import digest
 from ..runtime.entry import Entry
@@ -32,16 +31,19 @@ from ..specialize.arrays import PER_DOF, array_shape, is_array
 from ..specialize.programs import robot_program
 from ..specialize.routing import Piece, Route, is_long, route
 from .parts import parts_of
+from .results import as_results
 from .second_order import FORMS, second_order_kernel
+from .slopes import known_hessian, known_jacobian
 
 if TYPE_CHECKING:
     from .front import Front
 
 __all__ = [
     "Answer",
+    "ByColumns",
+    "ByKernel",
     "ByParts",
     "answer_of",
-    "as_results",
     "by_columns",
     "known_key",
     "robot_kernel",
@@ -69,14 +71,19 @@ def answer_of(
     """What answers calls of an algorithm with these arrays and settings."""
     if static.get("order", 1) == 2:
         return _second_order(robot, name, arrays, static)
+    if static.get("method") == "scan":
+        from .log_depth import ByScan
+
+        return ByScan(robot, name, arrays, {n: x for n, x in static.items() if n != "method"})
     static = {n: x for n, x in static.items() if n != "order"}
-    many, one = (route(robot.mechanism, name, arrays, static, n) for n in (None, 1))
+    climbs = robot._backend.climbs
+    many, one = (route(robot.mechanism, name, arrays, static, n, climbs) for n in (None, 1))
     if many.plan == "columns":
         return ByColumns(robot, many, arrays, static, form)
     if many.plan == "rows":
         return ByRows(robot, many, arrays, static)
     kernel = robot.kernel(name, *arrays, **static)
-    if one.plan == "parts":
+    if one.plan == "parts" and robot.device == "cpu":
         whole = ByKernel(kernel, arrays, static, form, least=2)
         return ByParts(robot, whole, parts_of(robot, ALGORITHMS[name].name, arrays, static))
     return ByKernel(kernel, arrays, static, form)
@@ -101,6 +108,12 @@ class ByKernel:
         result = self.kernel.evaluate(where, given, out)
         return self.form(*result) if self.form is not tuple else result
 
+    def formed(self, results: Sequence[Any]) -> Any:
+        """Results as a call gives them."""
+        if not self.kernel.artifact.several:
+            return results[0]
+        return tuple(results) if self.form is tuple else self.form(*results)
+
     def entry(self, otherwise: Callable[..., Any]) -> Entry | None:
         """The kernel's own function."""
         return self.kernel.entry(otherwise, self.form, self.least)
@@ -122,12 +135,22 @@ class ByColumns:
         self.static, self.form = static, form
 
     def __call__(self, where: str, given: Sequence[Argument], out: Any) -> Any:
-        parts = by_columns(self.robot, where, self.way.pieces, self.static, given, out)
+        put = by_columns
+        if self.robot.device != "cpu" and _on_card([a.value for a in given], out):
+            from .card_columns import columns_on_card as put
+        parts = put(self.robot, where, self.way.pieces, self.static, given, out)
         return parts[0] if len(parts) == 1 else self.form(*parts)
 
     def entry(self, otherwise: Callable[..., Any]) -> Entry | None:
         """Columns are put together in Python."""
         return None
+
+
+def _on_card(values: Sequence[Any], out: Any) -> bool:
+    """Whether an array lives on a card."""
+    from ..runtime.array_kinds import on_card
+
+    return any(map(on_card, (*values, *(out if isinstance(out, (tuple, list)) else (out,)))))
 
 
 # more samples than any batch has
@@ -241,7 +264,9 @@ class ByParts:
 def _second_order(
     robot: Front, name: str, arrays: tuple[str, ...], static: dict[str, Any]
 ) -> Answer:
-    kernel = second_order_kernel(robot.mechanism, name, arrays, static, robot.dtype, robot._backend)
+    asked = "second order", name, arrays, robot._settings(name, static)
+    own = robot.mechanism, name, arrays, static, robot.dtype, robot._backend
+    kernel = robot._keep(asked, lambda: second_order_kernel(*own))
     return ByKernel(kernel, arrays, static, FORMS[name])
 
 
@@ -280,19 +305,6 @@ def _symmetric(x: np.ndarray) -> np.ndarray:
     return 0.5 * x + 0.5 * np.swapaxes(x, -1, -2)
 
 
-def as_results(robot: Front, where: str, parts: Sequence[np.ndarray], out: Any) -> list[np.ndarray]:
-    """The matrices in arrays of their own or in those given."""
-    refuse_infinite(where, parts[0].shape[:-2], parts)
-    shapes, dtype = [x.shape for x in parts], robot.dtype
-    if out is None:
-        results = robot._backend.empty(shapes, dtype)
-    else:
-        results = checked_out(where, shapes, dtype, out)
-    for result, x in zip(results, parts, strict=True):
-        result[...] = x
-    return results
-
-
 def robot_kernel(
     mech: Mechanism,
     name: str,
@@ -312,11 +324,14 @@ def robot_kernel(
     for unknown in (a for a in arrays if shapes[a] == () and not is_array(a)):
         hint = did_you_mean(unknown, ("q", "f_ext", "points", *PARAMETERS, *PER_DOF))
         raise ArgumentError(f"kernel of {mech.name!r}: no array is called {unknown!r}; {hint}")
-    make = partial(robot_program, mech, name, arrays, dict(static))
+    climbs = backend is None or backend.climbs
+    make = partial(robot_program, mech, name, arrays, dict(static), climbs)
     maker = ALGORITHMS[name].function.__module__
     key = known_key(mech, name, repr(arrays), repr(static), maker=maker)
     title = f"{name} of {mech.name!r}"
-    return Kernel(make, title, arrays, dtype, backend, key, strict=True)
+    asked = mech, name, arrays, dict(static)
+    known = known_jacobian(*asked), known_hessian(*asked)
+    return Kernel(make, title, arrays, dtype, backend, key, True, *known)
 
 
 _OURS = f"{__name__.partition('.')[0]}."
@@ -331,4 +346,10 @@ def known_key(mech: Mechanism, *asked: str, maker: str | None = __name__) -> str
     makers = {maker, *(type(body.joint).__module__ for body in mech.bodies)}
     if not all(str(name).startswith(_OURS) for name in makers):
         return None
-    return digest(pickle.dumps(mech), *asked)
+    return digest(_mechanism_key(mech), *asked)
+
+
+@lru_cache(maxsize=4)
+def _mechanism_key(mech: Mechanism) -> str:
+    """The same for all that is asked of a mechanism, which may have thousands of bodies."""
+    return digest(pickle.dumps(mech))

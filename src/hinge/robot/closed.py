@@ -15,6 +15,7 @@ from ..runtime.arguments import broadcast
 from ..runtime.check import check_choice, check_number, check_whole
 from .front import Front
 from .method import Numbers
+from .through_host import through_host
 
 if TYPE_CHECKING:
     from .assembly import Assembly
@@ -25,6 +26,7 @@ __all__ = ["Closed"]
 class Closed(Front):
     """Loops, and what closes them."""
 
+    @through_host
     def assemble(
         self,
         q: ArrayLike,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Unpack
+from typing import Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,9 +39,14 @@ class Dynamics(Front):
         tau: ArrayLike,
         f_ext: ArrayLike | None = None,
         out: np.ndarray | None = None,
+        method: Literal["sweep", "scan"] = "sweep",
         **numbers: Unpack[Numbers],
     ) -> np.ndarray:
-        """q̈ = M⁻¹(τ − C(q, q̇) − g(q) + Σ Jᵀ f_ext): (…, nv)."""
+        """q̈ = M⁻¹(τ − C(q, q̇) − g(q) + Σ Jᵀ f_ext): (…, nv).
+
+        method: "scan" for one state of many bodies on many lanes, in O(log N) steps one after the
+        other: slower than the sweep on a CPU, and meant for a GPU (docs/theory/log_depth.md).
+        """
         ...
 
     @compiled()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ParamSpec, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,14 +23,18 @@ from ..model.parameters import PARAMETERS, with_parameters
 from ..runtime.arguments import Argument, broadcast
 from ..runtime.backend import Backend
 from ..runtime.check import check_choice, check_dtype, check_shape
-from ..runtime.cpu import Cpu
+from ..runtime.devices import backend_of, check_device
 from ..runtime.kernel import Kernel
 from ..specialize.arrays import array_shape, meaning
-from ..specialize.programs import explain
-from .answers import Answer, answer_of, robot_kernel
+from ..specialize.programs import explain, needed
+from .answers import Answer, ByColumns, ByKernel, answer_of, robot_kernel
 from .joint_data import JointData
 from .method import Numbers, compiled
 from .settings import settled
+from .through_host import through_host
+
+if TYPE_CHECKING:
+    from ..functions.reductions import Reduction
 
 __all__ = ["Front"]
 
@@ -48,12 +52,14 @@ class Front(JointData):
         threads: int | None = None,
         parameters: Sequence[str] = (),
         constraints: Sequence[Constraint] = (),
+        device: str = "cpu",
     ) -> None:
         """dtype: of the arithmetic, float64 or float32; threads: for batches, None: all cores.
 
         parameters: numbers of the mechanism that calls may give as keywords, of "gravity" (…, 3),
         "inertia" (…, n_bodies, 10), "placement" (…, n_bodies, 12); see `hinge.model.parameters`.
         constraints: that close its loops, in `assemble` and `simulate` unless others are given.
+        device: where it computes, "cpu" or an NVIDIA card: "cuda", "cuda:1"; see docs/gpu.md.
         """
         if not isinstance(mechanism, Mechanism):
             raise ArgumentError(
@@ -72,6 +78,7 @@ class Front(JointData):
         self._mechanism, self._dtype = mechanism, check_dtype(where, dtype)
         self._threads, self._constraints = threads, as_constraints(where, constraints)
         self._parameters, self._numbers = names, {}
+        self._device = check_device(where, device)
         self._check_constraints()
         self._start()
 
@@ -83,7 +90,7 @@ class Front(JointData):
     def _start(self) -> None:
         """Nothing made and nothing learned yet."""
         self._alg = Algorithms(self._mechanism)
-        self._backend: Backend = Cpu(self._threads)
+        self._backend: Backend = backend_of(self._device, self._threads)
         self._kept: dict[Any, Any] = {}
         self._doors: dict[Any, Any] = {}
 
@@ -126,6 +133,18 @@ class Front(JointData):
     def threads(self) -> int | None:
         """How many threads share a batch, None for all cores."""
         return self._threads
+
+    @property
+    def device(self) -> str:
+        """Where it computes: "cpu", or a card, such as "cuda:0"."""
+        return self._device
+
+    def to(self, device: str) -> Self:
+        """The same robot on another device: "cpu", or an NVIDIA card: "cuda", "cuda:1"."""
+        other = object.__new__(type(self))
+        place = check_device(f"{self.name!r}.to", device)
+        other.__setstate__({**self.__getstate__(), "_device": place})
+        return other
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -296,7 +315,37 @@ class Front(JointData):
             raise ArgumentError(f"explain {self.name!r}: no algorithm is called {name!r}; {hint}")
         where, mech = f"explain {name} of {self.name!r}", self.mechanism
         fixed = {n: settled(mech, where, n, x, split_per_sample=False) for n, x in static.items()}
-        return explain(mech, name, arrays or None, fixed, samples)
+        climbs = self._backend.climbs
+        told = explain(mech, name, arrays or None, fixed, samples, climbs)
+        if self.device == "cpu":
+            return told
+        takes = arrays or needed(mech, name, fixed)
+        answer = self._answer(name, takes, fixed, tuple)
+        if not isinstance(answer, ByKernel) or answer.kernel.caller is None:
+            return f"{told}\n  card        its pieces, each as a kernel"
+        return f"{told}\n  card        {answer.kernel.caller.told()}"
+
+    def precompile(
+        self,
+        *methods: str,
+        single: bool = True,
+        batch: bool = True,
+        processes: int | None = None,
+        **settings: Any,
+    ) -> dict[str, float]:
+        """Compile methods now, so that their first calls find the code on disk; seconds by name.
+
+        `robot.precompile("forward_dynamics", "jacobian", frame="hand")`
+
+        methods: names, by default all that need nothing but arrays and the settings that are given.
+        single, batch: for calls with one sample, with many.  processes: how many share the work,
+        None for one per core.  settings: arguments that choose a kernel, for the methods that take
+        them.
+        """
+        from .precompile import precompile
+
+        leads = (((),) if single else ()) + (((2,),) if batch else ())
+        return precompile(self, methods, leads, processes, settings)
 
     @overload
     def compile(self, fn: Callable[P, R], **shapes: tuple[int, ...]) -> Kernel[P, R]:
@@ -327,18 +376,20 @@ class Front(JointData):
         fn: Callable[..., Any] | None = None,
         state: Sequence[str] = ("q", "qd"),
         inputs: Sequence[str] = (),
+        keep: Mapping[str, Reduction] | None = None,
         **shapes: tuple[int, ...],
     ) -> Any:
         """A step (states, inputs, parameters) ↦ states, run many times in one kernel.
 
         `hinge.rollout` with the shapes of this robot, as in `compile`; also as a decorator.
+        keep: what is kept instead of states, such as {"peak": hinge.Max(lambda qd: qd @ qd)}.
         """
         from ..functions.rollout import rollout_for
 
         if fn is None:
-            return lambda function: self.rollout(function, state, inputs, **shapes)
+            return lambda function: self.rollout(function, state, inputs, keep, **shapes)
         own = {n: array_shape(self.mechanism, n) for n in inspect.signature(fn).parameters}
-        return rollout_for(self._backend, fn, state, inputs, self.dtype, {**own, **shapes})
+        return rollout_for(self._backend, fn, state, inputs, self.dtype, {**own, **shapes}, keep)
 
     # for functions that are built on robots
 
@@ -374,10 +425,29 @@ class Front(JointData):
 
     def _answered(self, answer: Answer, where: str, given: Mapping[str, Any], out: Any) -> Any:
         """What answers, called with arrays in its order; where nothing does, why."""
+        if self.device != "cpu" and not isinstance(answer, (ByColumns, ByKernel)):
+            resident = getattr(answer, "on_card", None)
+            there = resident(given) if resident and out is None else None
+            return self._through_host(answer, where, given, out) if there is None else there
         try:
             return answer(where, self._arguments(given, answer.static), out)
         except SingularError:
             raise SingularError(self._why_singular(where, {**given, **answer.static})) from None
+
+    def _through_host(self, answer: Answer, where: str, given: Mapping[str, Any], out: Any) -> Any:
+        """The same where a robot on a card has no kernel: results are put together in NumPy."""
+
+        @through_host
+        def put_together(robot: Self, *values: Any) -> Any:
+            arguments = robot._arguments(dict(zip(given, values, strict=True)), answer.static)
+            return answer(where, arguments, None)
+
+        results = put_together(self, *given.values())
+        if out is None:
+            return results
+        raise ArgumentError(
+            f"{where}: it is put together on the host, and takes no out on a card; leave it out"
+        )
 
     def _why_singular(self, where: str, given: Mapping[str, Any]) -> str:
         """Why one sample has no answer; given: the arguments of the call."""

@@ -12,6 +12,7 @@ from ..runtime.arguments import broadcast, refuse_infinite
 from ..runtime.check import check_number
 from .front import Front
 from .method import Numbers, compiled
+from .through_host import through_host
 
 if TYPE_CHECKING:
     from ..algorithms.diagonalized.mass_metric import Flatness
@@ -31,6 +32,7 @@ class Geometry(Front):
         """∂M/∂q, the direction last, along joint tangents: (…, nv, nv, nv)."""
         ...
 
+    @through_host
     def mass_matrix_second_sensitivity(
         self, q: ArrayLike, **numbers: Unpack[Numbers]
     ) -> np.ndarray:
@@ -48,6 +50,7 @@ class Geometry(Front):
         """[ij,k] as [i, j, k], or of kind 2 {l;ij} as [l, i, j]: (…, nv, nv, nv)."""
         ...
 
+    @through_host
     def curvature(self, q: ArrayLike, **numbers: Unpack[Numbers]) -> np.ndarray:
         """The Riemann tensor R_hijk of the mass metric: (…, nv, nv, nv, nv).
 
@@ -84,6 +87,7 @@ class Geometry(Front):
                 raise
             return np.full((self.nv,) * 4, np.nan)
 
+    @through_host
     def is_flat(
         self,
         q: ArrayLike | None = None,

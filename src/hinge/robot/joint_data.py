@@ -32,12 +32,9 @@ class JointData:
         """Joints that can be driven: neither a floating base, nor one that mimics another, nor one
         whose effort limit is 0.
         """
-        bodies, floating = self._mechanism.bodies, _floating(self._mechanism)
-        return tuple(
-            b.joint_name
-            for k, b in enumerate(bodies)
-            if k and k not in floating and b.joint.mimic is None and np.any(b.joint.effort_limit)
-        )
+        if "actuated" not in self._kept:
+            self._kept["actuated"] = _driven(self._mechanism)
+        return self._kept["actuated"]
 
     @property
     def lower(self) -> np.ndarray:
@@ -105,6 +102,13 @@ def _floating(mech: Mechanism) -> set[int]:
         if on_ground and isinstance(bodies[k].joint, Spherical):
             found |= {p, k}
     return found
+
+
+def _driven(mech: Mechanism) -> tuple[str, ...]:
+    """Joints that something can drive."""
+    floating, moving = _floating(mech), enumerate(mech.bodies[1:], 1)
+    own = (b for k, b in moving if k not in floating and b.joint.mimic is None)
+    return tuple(b.joint_name for b in own if np.any(b.joint.effort_limit))
 
 
 def _datum(joint: Joint, name: str) -> np.ndarray:

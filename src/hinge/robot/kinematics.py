@@ -13,6 +13,7 @@ from ..runtime.check import check_number, check_whole
 from .front import Front
 from .goals import asked
 from .method import Numbers, compiled
+from .through_host import through_host
 
 if TYPE_CHECKING:
     from ..algebra.spatial import Transform
@@ -92,6 +93,7 @@ class Kinematics(Front):
         """J̇ q̇, the acceleration of a frame at q̈ = 0: (…, 6)."""
         ...
 
+    @through_host
     def inverse_kinematics(
         self,
         frame: str | Task | Sequence[str | Task],
@@ -126,6 +128,7 @@ class Kinematics(Front):
         rules = self._rules(where, tolerance, starts, iterations)
         return searched(self, ask, rules, check_whole(where, "seed", seed, above=-1))
 
+    @through_host
     def follow(
         self,
         frame: str | Task | Sequence[str | Task],

@@ -18,6 +18,7 @@ from ..runtime.held import linear_model
 from .front import Front
 from .method import Numbers, compiled
 from .second_order import ForwardDynamicsSecondDerivatives, InverseDynamicsSecondDerivatives
+from .through_host import through_host
 
 if TYPE_CHECKING:
     from ..algorithms.linearized.forward_derivatives import Method
@@ -190,6 +191,7 @@ class Linearized(Front):
         """
         ...
 
+    @through_host
     def linearize(
         self,
         q: ArrayLike,

@@ -9,7 +9,7 @@ the signature too, takes every spelling, and goes the checked way with whatever 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, cached_property, partial, wraps
 from types import MethodType
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, final
@@ -23,14 +23,16 @@ from ..model.parameters import PARAMETERS
 from ..runtime.arguments import plain
 from ..runtime.door import Door, Parameter
 from ..runtime.engine import fast_calls_work
+from ..runtime.guests import Guest, guest_among
+from ..runtime.streams import chosen_stream, using
 from ..specialize.arrays import is_array
-from .answers import ByParts
+from .answers import ByKernel, ByParts
 from .settings import settled
 
 if TYPE_CHECKING:
     from .front import Front
 
-__all__ = ["Method", "Numbers", "compiled"]
+__all__ = ["Method", "Numbers", "bound", "compiled", "methods_of"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -94,8 +96,44 @@ class Method:
 
     def call(self, robot: Front, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """The checked way."""
+        if robot.device == "cpu" or "stream" not in keywords:
+            return self._called(robot, arguments, keywords)
+        with using(keywords["stream"]):
+            rest = {n: x for n, x in keywords.items() if n != "stream"}
+            return self._called(robot, arguments, rest, short=False)
+
+    def _called(
+        self,
+        robot: Front,
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
+        short: bool = True,
+    ) -> Any:
+        """What a call gives; short: by machine code, if there is a door."""
         where, parameters = f"{self.name} of {robot.name!r}", self.of(robot)
-        values = _bound(where, parameters, arguments, keywords)
+        guest = None if _is_away(robot, arguments, keywords) else _guest(arguments, keywords)
+        if guest is not None:
+            again = lambda *x, **named: self.call(robot, x, named)  # noqa: E731
+            return guest.answered(where, again, arguments, keywords)
+        values = bound(where, parameters, arguments, keywords)
+        given, static, out = self.told_apart(robot, where, parameters, values)
+        if "constraints" in static and robot.device == "cpu":
+            robot._look_at_loops(where, static["constraints"], given)
+        answer = robot._answer(self.name, tuple(given), static, self.form)
+        if short and isinstance(door := robot._doors.get(self), Door):
+            named = {} if out is None else {"out": out}
+            return self._learned(robot, door, values, answer)(*given.values(), **named)
+        result = robot._answered(answer, where, given, out)
+        if robot._doors.get(self) == "called once":
+            self._learned(robot, self._opened(robot, parameters), values, answer)
+        elif self not in robot._doors and not robot._numbers and fast_calls_work():
+            robot._doors[self] = "called once"
+        return result
+
+    def told_apart(
+        self, robot: Front, where: str, parameters: Sequence[Parameter], values: Sequence[Any]
+    ) -> tuple[dict[str, Any], dict[str, Any], Any]:
+        """The arrays that are given, the settings that are not the default, and out."""
         arrays, static, out = {}, {}, None
         for p, value in zip(parameters, values, strict=True):
             if p.name == "out":
@@ -106,19 +144,7 @@ class Method:
                 x = settled(robot.mechanism, where, p.name, value, self.split_per_sample)
                 (arrays if isinstance(x, np.ndarray) else static)[p.name] = x
         arrays.update(robot._numbers)
-        given = {n: x for n, x in arrays.items() if x is not None}
-        if "constraints" in static:
-            robot._look_at_loops(where, static["constraints"], given)
-        answer = robot._answer(self.name, tuple(given), static, self.form)
-        if isinstance(door := robot._doors.get(self), Door):
-            named = {} if out is None else {"out": out}
-            return self._learned(robot, door, values, answer)(*given.values(), **named)
-        result = robot._answered(answer, where, given, out)
-        if self in robot._doors:
-            self._learned(robot, self._opened(robot, parameters), values, answer)
-        elif not robot._numbers and fast_calls_work():
-            robot._doors[self] = "called once"
-        return result
+        return {n: x for n, x in arrays.items() if x is not None}, static, out
 
     def _opened(self, robot: Front, parameters: tuple[Parameter, ...]) -> Door:
         """The door that answers from now on."""
@@ -129,7 +155,7 @@ class Method:
         door = Door(robot, self.name, self.__doc__ or "", parameters, otherwise)
         robot._doors[self] = door
         # found there before the class is asked
-        robot.__dict__.update(dict.fromkeys(_names(type(robot)).get(self, ()), door.call))
+        robot.__dict__.update(dict.fromkeys(methods_of(type(robot)).get(self, ()), door.call))
         return door
 
     def _learned(
@@ -146,8 +172,15 @@ class Method:
 
     def _again(self, robot: Front, answer: Any, *arrays: Any, out: Any = None) -> Any:
         """For what machine code was given and handed on: as arrays, or else the checked way."""
-        taken = [plain(x, robot.dtype) for x in arrays]
+        if robot.device != "cpu" and _is_away(robot, arrays, {"out": out}):
+            return self._on_card(robot, answer, arrays, out)
         function = robot._kept.get((self, answer, "function"))
+        guest = guest_among(arrays, out)
+        if guest is not None:
+            where, call = f"{self.name} of {robot.name!r}", partial(self._again, robot, answer)
+            named = {} if out is None else {"out": out}
+            return guest.answered(where, function or call, arrays, named)
+        taken = [plain(x, robot.dtype) for x in arrays]
         if function and any(x is not y for x, y in zip(taken, arrays, strict=True)):
             return function(*taken, **({} if out is None else {"out": out}))
         where = f"{self.name} of {robot.name!r}"
@@ -158,6 +191,30 @@ class Method:
         _require_none(where, missing, (p.name for p in self.of(robot)))
         return robot._answered(answer, where, given, out)
 
+    def _on_card(self, robot: Front, answer: Any, arrays: tuple[Any, ...], out: Any) -> Any:
+        """The same of a robot on a card: a launch as before, or else the checked way."""
+        caller = answer.kernel.caller if isinstance(answer, ByKernel) else None
+        found = None if caller is None else caller.again(arrays, out, chosen_stream())
+        if found is not None:
+            return answer.formed(found)
+        given = dict(zip(answer.arrays, arrays, strict=True))
+        return robot._answered(answer, f"{self.name} of {robot.name!r}", given, out)
+
+
+def _guest(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> Guest | None:
+    return guest_among((*arguments, *keywords.values()), keywords.get("out"))
+
+
+def _is_away(robot: Front, arguments: Sequence[Any], keywords: Mapping[str, Any]) -> bool:
+    """Whether some of the arrays of a call live on a card, and the robot too."""
+    if robot.device == "cpu":
+        return False
+    from ..runtime.array_kinds import on_card
+
+    out = keywords.get("out")
+    several = out if isinstance(out, (tuple, list)) else ()
+    return any(map(on_card, (*arguments, *keywords.values(), *several)))
+
 
 def _is_default(parameter: Parameter, value: Any) -> bool:
     default = parameter.default
@@ -165,7 +222,7 @@ def _is_default(parameter: Parameter, value: Any) -> bool:
 
 
 @cache
-def _names(kind: type) -> dict[Method, list[str]]:
+def methods_of(kind: type) -> dict[Method, list[str]]:
     """The names under which a class has each of its compiled methods."""
     seen: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
@@ -177,7 +234,7 @@ def _names(kind: type) -> dict[Method, list[str]]:
     return found
 
 
-def _bound(
+def bound(
     where: str,
     parameters: tuple[Parameter, ...],
     arguments: tuple[Any, ...],

@@ -57,6 +57,8 @@ class Operational(Front):
                     return at(q.copy())
             elif q.dtype.hasobject:
                 return at(q)
+        if self.device != "cpu" and _on_card(q):
+            return at(q)
         where, given = f"operators of {self.name!r}", [self._argument("q", q)]
         return at(broadcast(where, given)["q"].astype(dtype))
 
@@ -146,6 +148,12 @@ class Operational(Front):
             f"use operational_space_inertia_inverse, which always exists, and invert the rows that "
             f"the task needs, or take fewer frames, or another configuration"
         )
+
+
+def _on_card(q: Any) -> bool:
+    from ..runtime.array_kinds import on_card
+
+    return on_card(q)
 
 
 def _looked_up(mech: Mechanism, active: Any) -> tuple[Any, ...]:

@@ -28,6 +28,9 @@ def settled(mech: Mechanism, where: str, name: str, value: Any, split_per_sample
     """
     if name == "active":
         return _settled_split(mech, where, value, split_per_sample)
+    if name == "method":
+        called = where.removeprefix("explain ").partition(" of ")[0]
+        return check_choice(where, name, value, _METHODS.get(called, _LINEARIZED))
     if name in _CHOICES:
         return check_choice(where, name, value, _CHOICES[name])
     settle = _SETTLE.get(name)
@@ -76,8 +79,11 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "kind": (1, 2),
     "order": (1, 2),
     "load": LOADS,
-    "method": ("articulated", "conventional"),
 }
+_LINEARIZED = ("articulated", "conventional")
+_METHODS: dict[str, tuple[str, ...]] = dict.fromkeys(
+    ("forward_dynamics", "aba", "hybrid_dynamics"), ("sweep", "scan")
+)
 _SETTLE: dict[str, Callable[[str, Any], Any]] = {
     "constraints": as_constraints,
     "damping": lambda where, value: check_number(where, "damping", value, above=0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,11 +39,13 @@ class Underactuated(Front):
         active: Any,
         f_ext: ArrayLike | None = None,
         out: Sequence[np.ndarray] | None = None,
+        method: Literal["sweep", "scan"] = "sweep",
         **numbers: Unpack[Numbers],
     ) -> HybridDynamics:
         """Forces of the active DoF and accelerations of the passive ones: .tau, .qdd (…, nv).
 
         qdd_active, tau_passive: (…, nv); entries of the other kind of DoF are not used.
+        method: as in `forward_dynamics`.
         """
         ...
 

@@ -19,9 +19,11 @@ from ..errors import ArgumentError, SingularError
 __all__ = [
     "Argument",
     "broadcast",
+    "check_kind",
     "checked",
     "checked_out",
     "in_range",
+    "leading_shape",
     "named",
     "out_of_the_way",
     "plain",
@@ -68,8 +70,7 @@ def plain(x: Any, dtype: np.dtype) -> Any:
 
     x itself if it is one, and if it is nothing that can be one without a question.
     """
-    is_array = type(x) is np.ndarray
-    if is_array and x.dtype == dtype and x.flags.c_contiguous and x.flags.aligned:
+    if type(x) is np.ndarray and _is_ready(x, dtype):
         return x
     if is_masked(x):
         return x
@@ -77,11 +78,18 @@ def plain(x: Any, dtype: np.dtype) -> Any:
         array = np.asarray(x)
     except ValueError:
         return x
+    # such as one that is mapped from a file: taken where it is
+    if isinstance(x, np.ndarray) and type(x) is not np.ndarray and _is_ready(array, dtype):
+        return array
     if array.dtype.kind not in "fiub":
         return x
     with np.errstate(over="ignore"):
         made = array.astype(dtype, "C")
     return made if np.isfinite(made).all() else x
+
+
+def _is_ready(x: np.ndarray, dtype: np.dtype) -> bool:
+    return x.dtype == dtype and x.flags.c_contiguous and x.flags.aligned
 
 
 def named(
@@ -109,7 +117,7 @@ def checked(
     arrays = [_array(where, a) for a in arguments]
     pairs = list(zip(arguments, arrays, strict=True))
     leads = [x.shape[int(a.timed) : x.ndim - len(a.shape)] for a, x in pairs]
-    lead = _leading_shape(where, arguments, leads)
+    lead = leading_shape(where, arguments, leads)
     if strict and lead == ():
         for a, x in pairs:
             if problem := _wrong(a, x.astype(float, copy=False)):
@@ -187,15 +195,20 @@ def _array(where: str, a: Argument) -> np.ndarray:
         x = np.asarray(a.value)
     except ValueError:
         raise ArgumentError(f"{where}: {a.name} is ragged; expected {a.expected}") from None
-    if x.dtype.kind not in "fiub":
+    check_kind(where, a, x.dtype, x.shape)
+    return x
+
+
+def check_kind(where: str, a: Argument, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+    """Refuse what is no real numbers of the shape of an argument."""
+    if dtype.kind not in "fiub":
         raise ArgumentError(
-            f"{where}: {a.name} has dtype {x.dtype}; expected real numbers of {a.expected} (other "
+            f"{where}: {a.name} has dtype {dtype}; expected real numbers of {a.expected} (other "
             f"scalars run through robot.alg)"
         )
-    before = x.ndim - len(a.shape)
-    if before < int(a.timed) or x.shape[before:] != a.shape:
-        raise ArgumentError(f"{where}: {a.name} has shape {x.shape}; expected {a.expected}")
-    return x
+    before = len(shape) - len(a.shape)
+    if before < int(a.timed) or shape[before:] != a.shape:
+        raise ArgumentError(f"{where}: {a.name} has shape {shape}; expected {a.expected}")
 
 
 def _in_the_way(x: np.ndarray, out: np.ndarray) -> bool:
@@ -205,9 +218,10 @@ def _in_the_way(x: np.ndarray, out: np.ndarray) -> bool:
     return not same or not x.flags.c_contiguous
 
 
-def _leading_shape(
+def leading_shape(
     where: str, arguments: Sequence[Argument], leads: Sequence[tuple[int, ...]]
 ) -> tuple[int, ...]:
+    """The leading shape that all those of arguments broadcast to."""
     if len(set(leads)) == 1:
         return leads[0]
     try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import os
+import threading
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -17,7 +18,7 @@ from .check import scalar_of
 from .forks import MAKING
 from .progress import during
 
-__all__ = ["Artifact", "Source", "full_key", "source_stamp"]
+__all__ = ["Artifact", "Source", "full_key", "source_digest", "source_stamp"]
 
 
 class Artifact(NamedTuple):
@@ -58,37 +59,69 @@ class Source:
         self._make, self._key, self._program = program, key, None
         self.settings = Settings(name, dtype, scalar_of(name, dtype), strict)
         self._made: dict[Backend, Artifact] = {}
+        # free in every fork, since it is held only while something is made
+        self._lock = threading.RLock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With the code that was made, by what it needs.
+
+        Of a robot's kernel travels what makes the program, of any other the program.
+        """
+        known = isinstance(self._make, partial) and self._key is not None
+        made = [(backend, backend.needs(), code) for backend, code in self._made.items()]
+        return {
+            "_make": self._make if known else self.program,
+            "_key": self.own_key,
+            "settings": self.settings,
+            "made": made,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        made = state.pop("made")
+        self.__dict__.update(state, _program=None, _lock=threading.RLock())
+        self._made = {backend: code for backend, needs, code in made if backend.needs() == needs}
 
     @property
     def program(self) -> Any:
         """What is computed, traced if it was not yet."""
-        with MAKING:
+        with MAKING, self._lock:
             if self._program is None:
                 with during(f"tracing {self.settings.name}"):
                     self._program = self._make() if callable(self._make) else self._make
             return self._program
 
+    @property
+    def own_key(self) -> str:
+        """What tells the program from all others."""
+        return self.program.digest if self._key is None else self._key
+
     def key(self, backend: Backend) -> str:
         """What tells its code by a backend from all other code."""
-        own = self.program.digest if self._key is None else self._key
         kind = f"{self.settings.scalar} {self.settings.strict}"
-        return full_key(own, kind, *backend.marks())
+        return full_key(self.own_key, kind, *backend.marks())
 
     def artifact(self, backend: Backend) -> Artifact:
         """The code by a backend, from the cache or made now."""
         if backend not in self._made:
-            with MAKING:
+            with MAKING, self._lock:
                 if backend not in self._made:
                     self._made[backend] = self._found(backend) or self._compiled(backend)
         return self._made[backend]
+
+    def has_made(self, backend: Backend) -> bool:
+        """Whether the code by a backend is at hand."""
+        return backend in self._made
 
     def _found(self, backend: Backend) -> Artifact | None:
         data = cache.load(self.key(backend))
         return None if data is None else Artifact.unpacked(data)
 
     def _compiled(self, backend: Backend) -> Artifact:
+        from ..graph.program import without_collection
+
         program = self.program
-        with during(f"compiling {self.settings.name} ({sum(program.ops)} operations)"):
+        said = f"compiling {self.settings.name} ({sum(program.ops)} operations)"
+        with during(said), without_collection():
             code = backend.compile(program, self.settings)
         several = program.form is not None
         made = Artifact(program.inputs, program.outputs, several, program.ops, code)
@@ -105,6 +138,17 @@ def full_key(*parts: str) -> str:
 def source_stamp() -> str:
     """Changes whenever a file of this package does."""
     return "\n".join(sorted(_marks(os.path.dirname(os.path.dirname(__file__)))))
+
+
+@lru_cache(maxsize=1)
+def source_digest() -> str:
+    """The same wherever the files of this package are the same."""
+    home = os.path.dirname(os.path.dirname(__file__))
+    parts = []
+    for path in sorted(line.rsplit(" ", 2)[0] for line in _marks(home)):
+        with open(path, "rb") as file:
+            parts += [os.path.relpath(path, home).replace(os.sep, "/"), file.read()]
+    return cache.digest(*parts)
 
 
 def _marks(folder: str) -> Iterator[str]:

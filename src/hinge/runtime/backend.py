@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from ..graph.loop import LoopProgram
     from ..graph.program import Program
     from ..graph.scan import Scan
+    from .arguments import Argument
     from .artifact import Artifact
     from .entry import Entry
+    from .kernel import Kernel
+    from .rollout import Rollout
 
-__all__ = ["Backend", "Loaded", "LoadedScan", "Settings"]
+__all__ = ["Backend", "Caller", "Loaded", "LoadedScan", "LoopCaller", "Settings"]
 
 
 class Settings(NamedTuple):
@@ -38,10 +41,11 @@ class Settings(NamedTuple):
 class Backend(Protocol):
     """A kind of device, and how it is to be used; it can be hashed, and does not change.
 
-    language: that of its code as text, for `kernel.source`.
+    language: that of its code as text, for `kernel.source`; climbs: whether loop programs may.
     """
 
     language: ClassVar[str]
+    climbs: ClassVar[bool]
 
     def text(self, program: Program | LoopProgram | Scan, settings: Settings) -> str:
         """The code of a program, to be read."""
@@ -53,6 +57,10 @@ class Backend(Protocol):
 
     def marks(self) -> tuple[str, ...]:
         """All that compiled code depends on, but for hinge, the program and its settings."""
+        ...
+
+    def needs(self) -> tuple[str, ...]:
+        """All that compiled code asks of the machine that it comes to, whichever compiled it."""
         ...
 
     def suited(self, settings: Settings, samples: int) -> Backend:
@@ -69,8 +77,63 @@ class Backend(Protocol):
         """The code of a time loop, ready to run; its first arguments are so many states, inputs."""
         ...
 
+    def caller(self, kernel: Kernel) -> Caller | None:
+        """What calls a kernel with arrays that live where it runs; None if that is the host."""
+        ...
+
+    def loop_caller(self, rollout: Rollout) -> LoopCaller | None:
+        """The same for a time loop."""
+        ...
+
     def empty(self, shapes: Sequence[tuple[int, ...]], dtype: np.dtype) -> list[Any]:
         """New arrays for results, with anything in them."""
+        ...
+
+
+class Caller(Protocol):
+    """Calls of a kernel with arrays that are not on the host, whose values are not looked at."""
+
+    def takes(self, values: Sequence[Any], out: Any) -> bool:
+        """Whether some of the arrays are such."""
+        ...
+
+    def again(self, arrays: Sequence[Any], out: Any, stream: int | None) -> list[Any] | None:
+        """The results of a call like one before; None if there was none."""
+        ...
+
+    def told(self) -> str:
+        """How the kernel runs there, in words."""
+        ...
+
+    def __call__(self, where: str, arguments: Sequence[Argument], out: Any) -> list[Any]:
+        """The results, checked but for values, of the kind of the arguments."""
+        ...
+
+
+class LoopCaller(Protocol):
+    """Calls of a time loop with such arrays."""
+
+    def takes(self, values: Sequence[Any]) -> bool:
+        """Whether some of the arrays are such."""
+        ...
+
+    def arrays(
+        self, where: str, arguments: Sequence[Argument]
+    ) -> tuple[list[Any], tuple[int, ...], Any]:
+        """The arguments, checked but for values, their leading shape, and where they came from."""
+        ...
+
+    def run(
+        self,
+        loop: Any,
+        arrays: Sequence[Any],
+        shapes: Sequence[tuple[int, ...]],
+        lead: tuple[int, ...],
+        steps: int,
+        every: int,
+        origin: Any,
+    ) -> list[Any]:
+        """Results of the shapes, of the kind of the arguments."""
         ...
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import platform
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
 from . import memory
-from .artifact import Artifact
+from .artifact import Artifact, source_digest
 from .backend import Settings
-from .engine import Library, code_marks, compile_text, fast_calls_work
+from .engine import Library, code_marks, compile_texts, fast_calls_work
 from .entry import Entry
 from .progress import progress
 from .target import Target, host
@@ -25,8 +28,10 @@ if TYPE_CHECKING:
     from ..graph.loop import LoopProgram
     from ..graph.program import Program
     from ..graph.scan import Scan
+    from .kernel import Kernel
+    from .rollout import Rollout
 
-__all__ = ["Cpu"]
+__all__ = ["Cpu", "Machine"]
 
 # a thread of the team, which is awake or will soon be, is worth telling for about this many
 # operations; one of the pool, which time loops have, is worth waking for more
@@ -34,6 +39,11 @@ _WORK_PER_HELPER, _WORK_PER_THREAD = 500_000, 4_000_000
 # after so many operations Python gets a look-in
 _WORK_PER_CALL = 1_000_000_000
 _LINE = 64
+# scratch of more bytes is not kept
+_MOST_KEPT = 1 << 26
+# operations up to which LLVM does its utmost: the same bits, but of Talos' ∂q̈ (86 400) a quarter of
+# the time to compile for 1 % of the time to run; of smaller programs it would be up to 4 %
+_MOST_EFFORT = 20_000
 
 
 @final
@@ -47,6 +57,7 @@ class Cpu:
     threads: int | None = None
     target: Target = field(default_factory=host)
     language: ClassVar[str] = "llvm"
+    climbs: ClassVar[bool] = True
 
     def text(self, program: Program | LoopProgram | Scan, settings: Settings) -> str:
         """As in `Backend`."""
@@ -56,12 +67,30 @@ class Cpu:
         return module_text(program, flavor, settings.strict, fast_calls_work())
 
     def compile(self, program: Program | LoopProgram | Scan, settings: Settings) -> bytes:
-        """As in `Backend`: an object file."""
-        return compile_text(self.text(program, settings), self.target)
+        """As in `Backend`: object files."""
+        from ..emit.llvm.module import module_texts
+
+        flavor = self.target.flavor(settings.scalar)
+        texts = module_texts(program, flavor, settings.strict, fast_calls_work())
+        size = getattr(program, "written", sum(program.ops))
+        effort = 3 if size <= _MOST_EFFORT else 1
+        return compile_texts(texts, self.target, effort)
 
     def marks(self) -> tuple[str, ...]:
         """As in `Backend`."""
         return code_marks(self.target)
+
+    def needs(self) -> tuple[str, ...]:
+        """As in `Backend`: the system and its Python too, which code calls by name."""
+        own = f"{sys.platform} {platform.machine()} {sys.implementation.cache_tag}"
+        return own, *code_marks(self.target)[:-1], source_digest()
+
+    def __reduce__(self) -> Any:
+        """To another machine it comes as the CPU that is there, if it is that of this one."""
+        whole = self.target._replace(vector_bits=host().vector_bits)
+        if whole != host():
+            return Cpu, (self.threads, self.target)
+        return _there, (self.threads, None if self.target == whole else self.target.vector_bits)
 
     def suited(self, settings: Settings, samples: int) -> Cpu:
         """As in `Backend`: steps of one number take less time than those of a whole vector."""
@@ -77,14 +106,41 @@ class Cpu:
         """As in `Backend`."""
         return _TimeLoop(self, artifact, settings, states, inputs)
 
+    def caller(self, kernel: Kernel) -> None:
+        """As in `Backend`: its arrays are those of the host."""
+
+    def loop_caller(self, rollout: Rollout) -> None:
+        """As in `Backend`."""
+
     def empty(self, shapes: Sequence[tuple[int, ...]], dtype: np.dtype) -> list[np.ndarray]:
         """As in `Backend`."""
         return memory.arrays(shapes, dtype)
 
 
+def _there(threads: int | None, bits: int | None) -> Cpu:
+    """The CPU of this machine, whose code may be for shorter vectors."""
+    return Cpu(threads) if bits is None else _narrow(Cpu(threads), bits)
+
+
 @lru_cache(maxsize=64)
 def _narrow(backend: Cpu, bits: int) -> Cpu:
     return replace(backend, target=backend.target._replace(vector_bits=bits))
+
+
+class Machine(NamedTuple):
+    """What other machine code has to know to run a program.
+
+    run: its address; single: that of the code for one sample, 0 if there is none.
+    room: bytes of scratch memory for a thread; grain: where parts may begin.
+    helpers, worth: how many threads may help, and from how many samples on each is worth it.
+    """
+
+    run: int
+    single: int
+    room: int
+    grain: int
+    helpers: int
+    worth: int
 
 
 @final
@@ -102,15 +158,26 @@ class _Code:
         self._run = kind(self.library.address("run"))
         self.room = ctypes.CFUNCTYPE(word)(self.library.address("workspace"))()
 
+    def machine(self, threads: int | None, worth: int) -> Machine:
+        """For other machine code."""
+        find, helpers = self.library.address, thread_count(threads) - 1
+        return Machine(find("run"), find("single"), self.room, self.grain, helpers, worth)
+
     def run(self, tables: Sequence[Any], begin: int, end: int) -> None:
         """Samples begin … end."""
         _, place = _scratch(self.room)
         self._run(*tables, begin, end, place)
 
 
+_HERE = threading.local()
+
+
 def _scratch(size: int) -> tuple[np.ndarray, int]:
-    """Memory, and where a line begins in it."""
-    block = np.empty(size + _LINE, dtype=np.uint8)
+    """Memory, and where a line begins in it; a thread has the same for one call after the other."""
+    block = getattr(_HERE, "block", None)
+    if block is None or block.nbytes < size + _LINE:
+        block = np.empty(size + _LINE, dtype=np.uint8)
+        _HERE.block = block if size <= _MOST_KEPT else None
     return block, -(-block.ctypes.data // _LINE) * _LINE
 
 
@@ -145,8 +212,16 @@ class _Batches:
             return None
         library, helpers = self._code.library, thread_count(self._threads) - 1
         results = partial(memory.results, self._artifact.outputs, self._dtype)
+        single = least == 0 and library.address("one")
+        room = ctypes.CFUNCTYPE(ctypes.c_int64)(library.address("room"))() if single else 0
         own = (otherwise, form, self._worth, helpers, HERE, least, results, memory.LARGE)
-        return library.entry("one" if least == 0 and library.address("one") else "many", own)
+        own += (np.empty(room + _LINE if room else 0, np.uint8), memory.KEPT)
+        return library.entry("one" if single else "many", own)
+
+    @property
+    def machine(self) -> Machine:
+        """For other machine code."""
+        return self._code.machine(self._threads, self._worth)
 
     def run(
         self, arrays: Sequence[np.ndarray], results: Sequence[np.ndarray], lead: tuple[int, ...]
@@ -203,6 +278,12 @@ class _TimeLoop:
         self._states, self._inputs = states, inputs
         self._code = _Code(backend, artifact, settings, tables=4)
 
+    @property
+    def machine(self) -> Machine:
+        """For other machine code; a sample counts once for every step."""
+        worth = -(-_WORK_PER_HELPER // (1 + sum(self._artifact.ops)))
+        return self._code.machine(self._threads, worth)
+
     def run(
         self,
         arrays: Sequence[np.ndarray],
@@ -251,7 +332,7 @@ class _Table:
             time = x.shape[: int(timed)]
             ones = (1,) * (len(self.lead) - len(own))
             x = np.broadcast_to(x.reshape(time + ones + own + shape), time + self.lead + shape)
-        self.kept.append(np.ascontiguousarray(x))
+        self.kept.append(np.asarray(x, order="C"))
         self.strides.append(0 if shared else row)
         self.jumps.append(timed * row * (1 if shared else prod(self.lead)))
 

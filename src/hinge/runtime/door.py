@@ -20,7 +20,7 @@ from .engine import Library, helper_library
 from .entry import Entry
 from .forks import MAKING, fork_safe_lock
 
-__all__ = ["Door", "Parameter"]
+__all__ = ["Door", "Parameter", "owner_of"]
 
 # what an array parameter is in a question, where it is given
 _GIVEN = 0
@@ -49,6 +49,12 @@ class _Self(tuple):
 
 def _same(x: Any) -> Any:
     return x
+
+
+def owner_of(method: Any) -> Any:
+    """What a bound method or the callable of a door belongs to, None if it is neither."""
+    own = getattr(method, "__self__", None)
+    return own[2] if isinstance(own, _Self) else own
 
 
 @final

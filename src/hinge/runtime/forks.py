@@ -29,9 +29,46 @@ def fork_safe_lock() -> threading.RLock:
     return lock
 
 
-# held by who traces or compiles, LLVM does one thing at a time anyway, and by who imports what that
-# needs: a fork would have a module that nobody finishes
-MAKING = fork_safe_lock()
+class _Making:
+    """Held by whoever traces or compiles, and by who imports what that needs, any number of threads
+    at once; a fork waits until none of the others does, or it would have a module, a graph or an
+    LLVM that nobody finishes.
+    """
+
+    def __init__(self) -> None:
+        self._changed, self._depth = threading.Condition(), dict[int, int]()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self._wait, after_in_parent=self._go_on, after_in_child=self._alone
+            )
+
+    def __enter__(self) -> None:
+        me = threading.get_ident()
+        with self._changed:
+            self._depth[me] = self._depth.get(me, 0) + 1
+
+    def __exit__(self, *error: object) -> None:
+        me = threading.get_ident()
+        with self._changed:
+            self._depth[me] -= 1
+            if not self._depth[me]:
+                del self._depth[me]
+                self._changed.notify_all()
+
+    def _wait(self) -> None:
+        self._changed.acquire()
+        while self._depth.keys() - {threading.get_ident()}:
+            self._changed.wait()
+
+    def _go_on(self) -> None:
+        self._changed.release()
+
+    def _alone(self) -> None:
+        # others may have been waiting to fork
+        self._changed = threading.Condition()
+
+
+MAKING = _Making()
 
 
 class made_once(Generic[T]):  # noqa: N801

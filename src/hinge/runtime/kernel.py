@@ -20,11 +20,13 @@ from .arguments import (
     refuse_infinite,
 )
 from .artifact import Artifact, Source
-from .backend import Backend, Loaded
+from .backend import Backend, Caller, Loaded
 from .check import check_dtype
 from .cpu import Cpu
 from .entry import Entry
 from .forks import made_once
+from .guests import guest_among
+from .streams import chosen_stream, using
 
 if TYPE_CHECKING:
     from ..graph.loop import LoopProgram
@@ -54,16 +56,37 @@ class Kernel(Generic[P, R]):
         backend: Backend | None = None,
         key: str | None = None,
         strict: bool = False,
+        jacobian: Callable[[], Program] | None = None,
+        hessian: Callable[[], Program] | None = None,
     ) -> None:
         """program: or what makes it, called when no compiled code is found under the key.
 
         name, names: of the function and its arguments, for messages.
         backend: what it runs on, None for this machine's CPU.
         strict: a sample with a result that is not finite has NaN in all its results.
+        jacobian: of a kernel whose arrays are vectors, makes the program of ∂y/∂x for each result y
+        and each argument x where that takes fewer operations than differentiating its own.
+        hessian: the same of ∂(w · y)/∂x, with respect to the arguments and the weights w.
         """
         self.name, self.dtype = name, check_dtype(name, dtype)
         self.backend = backend or Cpu()
+        self.jacobian, self.hessian = jacobian, hessian
         self._source, self._names = Source(program, name, self.dtype, strict, key), names
+        self._ready: dict[Backend, Loaded] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was made of it with its code; loaded is that where it comes to."""
+        own = ("name", "dtype", "backend", "jacobian", "hessian", "_source", "_names")
+        return {name: self.__dict__[name] for name in own}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _ready={})
+
+    def on(self, backend: Backend) -> Kernel[P, R]:
+        """The same on another backend."""
+        other = object.__new__(type(self))
+        other.__setstate__({**self.__getstate__(), "backend": backend})
+        return other
 
     @property
     def program(self) -> Any:
@@ -74,6 +97,16 @@ class Kernel(Generic[P, R]):
     def artifact(self) -> Artifact:
         """The compiled code, from the cache or made now."""
         return self._source.artifact(self.backend)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether there is code of it for its backend yet."""
+        return self._source.has_made(self.backend)
+
+    @property
+    def strict(self) -> bool:
+        """Whether a sample with a result that is not finite has NaN in all its results."""
+        return self._source.settings.strict
 
     @property
     def ops(self) -> Operations:
@@ -87,19 +120,37 @@ class Kernel(Generic[P, R]):
         return tuple(self._names) or tuple(f"argument {i + 1}" for i in range(count))
 
     def source(self, kind: str | None = None) -> str:
-        """The code as text: in the language of the backend ("llvm" on a CPU), or in "c"."""
+        """The code as text: in the language of the backend ("llvm" on a CPU), in "c", or in "cuda".
+
+        "cuda" is a header with a function for kernels of one's own, on a card and in C++.
+        """
         own = self.backend.language
         if kind in (own, None):
             return self.backend.text(self.program, self._source.settings)
-        if kind == "c":
+        if kind in ("c", "cuda"):
+            from ..emit.c.dialect import C99, CUDA
             from ..emit.c.source import c_source
 
-            return c_source(self.program, self._source.settings.scalar, self._names or None)
-        raise ArgumentError(f"{self.name}: source is {kind!r}; expected {own!r} or 'c'")
+            scalar, dialect = self._source.settings.scalar, C99 if kind == "c" else CUDA
+            return c_source(self.program, scalar, self._names or None, dialect=dialect)
+        raise ArgumentError(f"{self.name}: source is {kind!r}; expected {own!r}, 'c' or 'cuda'")
 
     @made_once
     def _loaded(self) -> Loaded:
-        return self.backend.load(self.artifact, self._source.settings)
+        return self.loaded(self.backend)
+
+    def loaded(self, backend: Backend) -> Any:
+        """The code by a backend of its kind, ready to run."""
+        found = self._ready.get(backend)
+        if found is None:
+            made = backend.load(self._source.artifact(backend), self._source.settings)
+            found = self._ready.setdefault(backend, made)
+        return found
+
+    @made_once
+    def caller(self) -> Caller | None:
+        """What takes arrays that live where the kernel runs, None if that is the host."""
+        return self.backend.caller(self)
 
     @made_once
     def call(self) -> Callable[..., Any]:
@@ -135,6 +186,10 @@ class Kernel(Generic[P, R]):
 
     def __call__(self, *arguments: Any, out: Any = None, **named: Any) -> Any:
         if named:
+            if self.caller is not None and "stream" in named:
+                with using(named.pop("stream")):
+                    given = self._in_order(arguments, named) if named else arguments
+                    return self._slow(*given, out=out)
             arguments = self._in_order(arguments, named)
         return self.call(*arguments) if out is None else self.call(*arguments, out=out)
 
@@ -150,13 +205,32 @@ class Kernel(Generic[P, R]):
         return (*arguments, *(named[n] for n in rest))
 
     def _slow(self, *arguments: Any, out: Any = None) -> Any:
-        """Any arguments that make sense: other dtypes, strides, leading shapes."""
+        """Any arguments that make sense: other dtypes, strides, leading shapes, packages."""
+        caller = self.caller
+        if caller is not None and caller.takes(arguments, out):
+            return self._away(caller, arguments, out)
+        guest = guest_among(arguments, out)
+        if guest is not None:
+            given = {} if out is None else {"out": out}
+            return guest.answered(self.name, self.call, arguments, given)
         arrays = [plain(x, self.dtype) for x in arguments]
         if any(x is not y for x, y in zip(arrays, arguments, strict=True)):
             return self(*arrays, out=out)
         expected = dict(zip(self.names, self.artifact.inputs, strict=True))
         arrays, lead = checked(self.name, named(self.name, arguments, expected), self.dtype)
         results = self._filled(self.name, arrays, lead, out)
+        return self._form(results)
+
+    def _away(self, caller: Caller, arguments: Sequence[Any], out: Any) -> Any:
+        """With arrays that are not on the host."""
+        found = caller.again(arguments, out, chosen_stream())
+        if found is None:
+            expected = dict(zip(self.names, self.artifact.inputs, strict=True))
+            found = caller(self.name, named(self.name, arguments, expected), out)
+        return self._form(found)
+
+    def _form(self, results: Sequence[Any]) -> Any:
+        """One result, or a tuple of several."""
         return tuple(results) if self.artifact.several else results[0]
 
     def evaluate(self, where: str, arguments: Sequence[Argument], out: Any = None) -> Any:
@@ -165,12 +239,14 @@ class Kernel(Generic[P, R]):
 
         where: what is being called on what, for messages, such as "inverse_dynamics of 'panda'".
         """
+        if self.caller is not None and self.caller.takes([a.value for a in arguments], out):
+            return self._form(self.caller(where, arguments, out))
         arrays, lead = checked(where, arguments, self.dtype, strict=True)
         results = self._filled(where, arrays, lead, out)
         if lead == () and not all(np.isfinite(x).all() for x in results):
             results = self._filled(where, in_range(arguments, self.dtype), lead, out)
         refuse_infinite(where, lead, results)
-        return tuple(results) if self.artifact.several else results[0]
+        return self._form(results)
 
     def _filled(
         self, where: str, arrays: Sequence[np.ndarray], lead: tuple[int, ...], out: Any

@@ -9,6 +9,9 @@ own objects have is known here: at anything else `load` gives up, and LLVM can d
     S + A − P   for R_X86_64_PC32, and R_X86_64_PLT32 with the jump for S if S is elsewhere
     G + A − P   for R_X86_64_GOTPCREL and its two relaxable kinds
 
+Code that was compiled in pieces is several objects in a row, of which the last refers
+to the others, and has the functions that are called from outside.
+
 S: the symbol, G: its entry, A: the addend, P: the place (System V ABI, AMD64 supplement, §4.4).
 """
 
@@ -19,11 +22,11 @@ import mmap
 import os
 import struct
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-__all__ = ["Image", "load"]
+__all__ = ["Image", "load", "objects_in", "packed"]
 
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _IDENTITY = b"\x7fELF\x02\x01\x01"
@@ -49,26 +52,48 @@ _PC32, _PLT32, _GOT = 2, 4, (9, 41, 42)
 _JUMP, _JUMP_SIZE = b"\xff\x25\0\0\0\0\xcc\xcc", 8
 
 
+# what several objects in a row begin with
+_SEVERAL = b"objects\n"
+
+
+def packed(objects: Sequence[bytes]) -> bytes:
+    """Objects as one; a single one as it is."""
+    if len(objects) == 1:
+        return objects[0]
+    sizes = (len(objects), *map(len, objects))
+    return b"".join([_SEVERAL, *(n.to_bytes(8, "little") for n in sizes), *objects])
+
+
+def objects_in(code: bytes) -> list[bytes]:
+    """What was packed."""
+    if not code.startswith(_SEVERAL):
+        return [code]
+    count = int.from_bytes(code[8:16], "little")
+    sizes = np.frombuffer(code, np.uint64, count, 16).tolist()
+    ends = np.cumsum([16 + 8 * count, *sizes]).tolist()
+    return [code[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+
+
 class Image:
     """Code in memory for as long as this lives; its functions found by name."""
 
     def __init__(self, memory: mmap.mmap, functions: dict[str, int]) -> None:
-        self._memory, self._functions = memory, functions
+        self._memory, self.functions = memory, functions
 
     def address(self, name: str) -> int:
         """Where a function is, 0 if there is none of that name."""
-        return self._functions.get(name, 0)
+        return self.functions.get(name, 0)
 
 
 def load(code: bytes, symbols: Mapping[str, int]) -> Image | None:
-    """The object in memory, ready to be called; None if it is not of the kind known here.
+    """The objects in memory, ready to be called; None if one is not of the kind known here.
 
-    symbols: the addresses of what the object refers to and does not have.
+    symbols: the addresses of what the objects refer to and do not have.
     """
     if sys.platform != "linux" or os.uname().machine != "x86_64" or sys.maxsize < 2**32:
         return None
     try:
-        return _Loading(code).image(symbols)
+        return image_of([_Loading(x) for x in objects_in(code)], symbols)
     except (_UnknownError, ValueError, IndexError, KeyError, OverflowError, OSError):
         return None
 
@@ -83,7 +108,7 @@ def _need(truth: object) -> None:
 
 
 class _Loading:
-    """An object on its way into memory; positions are offsets in the image."""
+    """An object on its way into memory; positions are offsets in the image of all of them."""
 
     def __init__(self, code: bytes) -> None:
         self.code = np.frombuffer(code, np.uint8)
@@ -112,39 +137,38 @@ class _Loading:
         start = int(self.symbols[i]["name"])
         return self.names[start : self.names.index(0, start)].decode()
 
-    def image(self, given: Mapping[str, int]) -> Image:
-        """The whole way."""
-        self.place()
-        memory = mmap.mmap(-1, self.size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        target = np.frombuffer(memory, np.uint8)
-        for i in _which(self.kept):
-            content = self.read(i, np.dtype("u1"))
-            target[self.start[i] : self.start[i] + len(content)] = content
-        base = target.ctypes.data
-        self.resolve(target, base, given)
-        for i in _which(self.sections["kind"] == _WITH_ADDENDS):
-            if self.kept[self.sections[i]["info"]]:
-                self.relocate(target, int(self.sections[i]["info"]), self.read(i, _RELOCATION))
-        _protect(base, self.code_size, mmap.PROT_READ | mmap.PROT_EXEC)
-        _protect(base + self.code_size, self.size - self.code_size, mmap.PROT_READ)
-        public = _which(self.is_here & (self.symbols["info"] >> 4 == _GLOBAL))
-        functions = {self.name(i): base + int(self.where[i]) for i in public}
-        return Image(memory, functions)
-
-    def place(self) -> None:
-        """Where everything goes: code and jumps, then from a page of its own on what is read."""
+    def place_code(self, end: int) -> int:
+        """Where code and jumps go, after the end of others; their own end."""
         self.is_code = self.kept & (self.sections["flags"] & _CODE != 0)
         self.start = np.zeros(len(self.sections), np.int64)
-        end = 0
         for i in _which(self.is_code):
             end = self.put(i, end)
         self.jumps = _up(end, 16)
-        self.code_size = _up(self.jumps + _JUMP_SIZE * len(self.symbols), mmap.PAGESIZE)
-        end = self.code_size
+        return self.jumps + _JUMP_SIZE * len(self.symbols)
+
+    def place_data(self, end: int) -> int:
+        """Where the rest goes, which is only read."""
         for i in _which(self.kept & ~self.is_code):
             end = self.put(i, end)
         self.table = _up(end, 8)
-        self.size = _up(self.table + 8 * len(self.symbols), mmap.PAGESIZE)
+        return self.table + 8 * len(self.symbols)
+
+    def copy(self, target: np.ndarray) -> None:
+        """The sections, to their places."""
+        for i in _which(self.kept):
+            content = self.read(i, np.dtype("u1"))
+            target[self.start[i] : self.start[i] + len(content)] = content
+
+    def public(self) -> dict[str, int]:
+        """What can be seen from outside, and where it is."""
+        public = _which(self.is_own & (self.symbols["info"] >> 4 == _GLOBAL))
+        return {self.name(i): int(self.where[i]) for i in public}
+
+    def relocate_all(self, target: np.ndarray) -> None:
+        """Fill in the places that depend on addresses."""
+        for i in _which(self.sections["kind"] == _WITH_ADDENDS):
+            if self.kept[self.sections[i]["info"]]:
+                self.relocate(target, int(self.sections[i]["info"]), self.read(i, _RELOCATION))
 
     def put(self, i: int, end: int) -> int:
         """Section i after the end of another; its own end."""
@@ -153,8 +177,13 @@ class _Loading:
         self.start[i] = _up(end, max(align, 1))
         return int(self.start[i]) + size
 
-    def resolve(self, target: np.ndarray, base: int, given: Mapping[str, int]) -> None:
-        """Where the symbols are, and the table and the jumps with that."""
+    def resolve(
+        self, target: np.ndarray, base: int, given: Mapping[str, int], others: Mapping[str, int]
+    ) -> None:
+        """Where the symbols are, and the table and the jumps with that.
+
+        given: addresses of what is outside; others: places of what objects before this one have.
+        """
         section, n = self.symbols["section"], len(self.symbols)
         self.is_here = np.zeros(n, bool)
         inside = (section != _ELSEWHERE) & (section < _RESERVED)
@@ -164,12 +193,15 @@ class _Loading:
         _need((here["value"] <= self.sections["size"][here["section"]]).all())
         self.where = np.full(n, -1, np.int64)
         self.where[self.is_here] = self.start[here["section"]] + here["value"].astype(np.int64)
-        self.is_away = np.zeros(n, bool)
+        self.is_own, self.is_away = self.is_here.copy(), np.zeros(n, bool)
         table = target[self.table : self.table + 8 * n].view(np.uint64)
-        table[self.is_here] = np.uint64(base) + self.where[self.is_here].astype(np.uint64)
         for i in away[1:]:
-            table[i] = given[self.name(i)]
-            self.is_away[i] = True
+            name = self.name(i)
+            if name in others:
+                self.where[i], self.is_here[i] = others[name], True
+            else:
+                table[i], self.is_away[i] = given[name], True
+        table[self.is_here] = np.uint64(base) + self.where[self.is_here].astype(np.uint64)
         jumps = target[self.jumps : self.jumps + _JUMP_SIZE * n].reshape(n, _JUMP_SIZE)
         jumps[:] = np.frombuffer(_JUMP, np.uint8)
         # both grow by 8 bytes from symbol to symbol; an offset counts from the end of the jump
@@ -191,6 +223,28 @@ class _Loading:
         value = S + items["addend"] - P
         _need((np.abs(value) < 2**31).all())
         target[P[:, None] + np.arange(4)] = value.astype("<i4").view(np.uint8).reshape(-1, 4)
+
+
+def image_of(objects: Sequence[_Loading], given: Mapping[str, int]) -> Image:
+    """The whole way: all code, then from a page of its own on what is read, then the addresses."""
+    end = 0
+    for one in objects:
+        end = one.place_code(end)
+    code_size = end = _up(end, mmap.PAGESIZE)
+    for one in objects:
+        end = one.place_data(end)
+    size = _up(end, mmap.PAGESIZE)
+    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    target, known = np.frombuffer(memory, np.uint8), {}
+    base = target.ctypes.data
+    for one in objects:
+        one.copy(target)
+        one.resolve(target, base, given, known)
+        one.relocate_all(target)
+        known |= one.public()
+    _protect(base, code_size, mmap.PROT_READ | mmap.PROT_EXEC)
+    _protect(base + code_size, size - code_size, mmap.PROT_READ)
+    return Image(memory, {name: base + at for name, at in known.items()})
 
 
 def _which(truth: np.ndarray) -> list[int]:

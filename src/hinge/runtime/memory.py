@@ -17,13 +17,16 @@ import numpy as np
 
 from .forks import fork_safe_lock
 
-__all__ = ["LARGE", "LIMIT", "arrays", "release", "results"]
+__all__ = ["KEPT", "LARGE", "LIMIT", "arrays", "release", "results"]
 
 # results of a call with more bytes than this take part; smaller ones the C library keeps by itself
 LARGE = 1 << 22
 # how much is remembered at most, in bytes and in blocks; a block may be larger than need be
 LIMIT, _MOST, _SLACK = 1 << 28, 16, 1.25
 _LINE = 64
+
+# the address of memory that batches work in, one after the other, while none of them has it
+KEPT = np.zeros(1, dtype=np.int64)
 
 _BLOCKS: list[np.ndarray] = []
 _LOCK = fork_safe_lock()

@@ -19,6 +19,7 @@ _PYARRAY_NEW, _PY_TP_NEW = 93, 65
 # the name of a keyword is the one string with its letters
 _OUT = sys.intern("out")
 _OUT_NAMES = (_OUT,)
+_REQUIRES_GRAD = sys.intern("requires_grad")
 
 
 @lru_cache(maxsize=1)
@@ -59,6 +60,8 @@ def _python_functions() -> dict[str, int]:
         "hinge_no_memory": python.PyErr_NoMemory,
         "hinge_unlock": python.PyEval_SaveThread,
         "hinge_lock": python.PyEval_RestoreThread,
+        "hinge_attribute": python.PyObject_GetAttr,
+        "hinge_forget": python.PyErr_Clear,
     }
     table = {name: _address(function) for name, function in functions.items()}
     table["hinge_new_array"] = _array_api(_PYARRAY_NEW)
@@ -73,6 +76,8 @@ def _python_objects() -> dict[str, int]:
         "hinge_out": id(_OUT),
         "hinge_out_names": id(_OUT_NAMES),
         "hinge_none": id(None),
+        "hinge_false": id(False),
+        "hinge_requires_grad": id(_REQUIRES_GRAD),
         "hinge_ndarray": id(np.ndarray),
         "hinge_descr_f64": id(np.dtype(np.float64)),
         "hinge_descr_f32": id(np.dtype(np.float32)),

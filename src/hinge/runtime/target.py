@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,7 +37,13 @@ class Target(NamedTuple):
         can = self.features.split(",")
         many = "+avx512vl" in can or _is_arm()
         fused = "+fma" in can or _is_arm()
-        return Flavor(self.lanes(scalar), scalar, fused, 32 if many else 16)
+        direct = {"+avx512f", "+avx512vl", "+avx512dq", "+fma"} <= {*can} and _is_elf_of_x86()
+        return Flavor(self.lanes(scalar), scalar, fused, 32 if many else 16, direct)
+
+
+def _is_elf_of_x86() -> bool:
+    """Whether functions are called as System V says, and object files are ELF."""
+    return sys.platform == "linux" and platform.machine() == "x86_64"
 
 
 def _is_arm() -> bool:

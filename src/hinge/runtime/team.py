@@ -13,7 +13,7 @@ from .engine import fast_calls_work, helper_library
 from .forks import MAKING
 from .threads import thread_count
 
-__all__ = ["HERE", "share"]
+__all__ = ["HERE", "gather", "share"]
 
 # the address of the team, for compiled code; 0 until it is started, and again in a fork
 HERE = np.zeros(1, dtype=np.int64)
@@ -29,8 +29,7 @@ def share(batch: tuple[Any, ...], scratch: int, room: int, helpers: int, grain: 
     scratch: room for each of them and for the caller.  Parts begin at multiples of the grain.
     False, and nothing done, where there is no team.
     """
-    if not HERE[0]:
-        _start()
+    gather()
     team = int(HERE[0])
     if not team:
         return False
@@ -38,10 +37,10 @@ def share(batch: tuple[Any, ...], scratch: int, room: int, helpers: int, grain: 
     return True
 
 
-def _start() -> None:
+def gather() -> None:
     """Start the team, once: one helper for every core but one."""
     token = object()
-    if not (fast_calls_work() and hasattr(os, "sched_yield")):
+    if HERE[0] or not (fast_calls_work() and hasattr(os, "sched_yield")):
         return
     if _STARTED.setdefault("by", token) is not token:
         return

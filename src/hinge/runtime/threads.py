@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,9 @@ from .forks import MAKING
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-__all__ = ["in_parallel", "thread_count"]
+__all__ = ["in_parallel", "limited", "thread_count"]
+
+_HERE = threading.local()
 
 
 def in_parallel(
@@ -44,8 +47,19 @@ def in_parallel(
 
 
 def thread_count(threads: int | None) -> int:
-    """So many threads, all cores for None."""
-    return max(1, _cores() if threads is None else threads)
+    """So many threads; for None all cores, or as many as this thread is limited to."""
+    return max(1, getattr(_HERE, "most", None) or _cores() if threads is None else threads)
+
+
+@contextmanager
+def limited(most: int) -> Iterator[None]:
+    """What this thread loads and calls takes so many threads, where nobody said how many."""
+    before = getattr(_HERE, "most", None)
+    _HERE.most = most
+    try:
+        yield
+    finally:
+        _HERE.most = before
 
 
 def _cores() -> int:

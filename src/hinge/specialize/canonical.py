@@ -40,6 +40,8 @@ from ..model.mechanism import Body, Frame, Mechanism
 __all__ = ["Reframed", "TurnedRevolute", "canonical"]
 
 _Z = (0.0, 0.0, 1.0)
+# the same one for all bodies, so that they are quickly found to be alike
+_SAME = Transform()
 # what rounding leaves of numbers that cancel, beside the numbers: a smaller rest is taken for 0
 _DUST = 4 * float(np.finfo(float).eps)
 # axes that are as good as parallel, or as good as one, have no common normal worth going to
@@ -86,8 +88,9 @@ class Reframed:
         return np.array(moved).reshape(-1, 3)
 
 
+@lru_cache(maxsize=4)
 def canonical(mech: Mechanism) -> Reframed:
-    """The mechanism in canonical frames with regrouped inertias."""
+    """The mechanism in canonical frames with regrouped inertias; all its methods want the same."""
     moving = [_moving_frame(b) for b in mech.bodies]
     axial = [b for b in mech.bodies if isinstance(b.joint, Axial)]
     # of several, the first
@@ -158,7 +161,21 @@ def _to_common_normal(X: Transform, size: float) -> Transform:
 
 
 def _turn_z(angle: float) -> np.ndarray:
-    return _snapped(about_axis(np.array(_Z), np.array([angle])))
+    return _turn(_Z, float(angle))
+
+
+# long mechanisms have the same bodies again and again
+
+
+@lru_cache
+def _turn(axis: tuple[float, ...], angle: float) -> np.ndarray:
+    return _snapped(about_axis(np.array(axis), np.array([angle])))
+
+
+@lru_cache
+def _along_z(joint: Axial, zero: float) -> Joint:
+    """The joint with its axis along z, counted from an angle."""
+    return TurnedRevolute(**_data(joint), zero=zero) if zero else replace(joint, axis=_Z)
 
 
 def _moved(body: Body, parent: Transform, own: Transform) -> Body:
@@ -173,9 +190,9 @@ def _moved(body: Body, parent: Transform, own: Transform) -> Body:
         if type(joint) is Revolute:
             R, turn = _split_turn(X.rotation)
             X = Transform(R, X.translation)
-        joint = TurnedRevolute(**_data(joint), zero=turn) if turn else replace(joint, axis=_Z)
+        joint = _along_z(joint, turn)
     placement = _clean(X, size)
-    return replace(body, placement=placement, offset=Transform(), inertia=inertia, joint=joint)
+    return replace(body, placement=placement, offset=_SAME, inertia=inertia, joint=joint)
 
 
 def _moved_frame(frame: Frame, own: Transform) -> Frame:
@@ -196,7 +213,7 @@ def _split_turn(R: np.ndarray) -> tuple[np.ndarray, float]:
     if a > 0.5 * np.pi + _DUST or a < -0.5 * np.pi - _DUST:
         a, sine = a - np.copysign(np.pi, a), -sine
     b = np.arctan2(sine, R[2, 2])
-    first = _turn_z(a) @ _snapped(about_axis(np.array([1.0, 0.0, 0.0]), np.array([b])))
+    first = _turn_z(a) @ _turn((1.0, 0.0, 0.0), float(b))
     rest = first.T @ R
     zero = float(np.arctan2(rest[1, 0], rest[0, 0]))
     quarter = np.round(zero / (0.5 * np.pi)) * 0.5 * np.pi

@@ -1,13 +1,15 @@
 """Kinds of bodies: those that a loop can treat alike, and the numbers in which they differ.
 
-Bodies are of one kind if their joints are of one kind, equally driven, and offset alike.  The
-numbers of a body are its placement and inertia as in `parameters.py`, the zero of a hinge, the pose
-of the original body in the canonical one, and the armature of its joint.
+Bodies are of one kind if their joints are of one kind, equally driven, and offset alike, and if the
+same of their numbers are 0 or 1, where many bodies have those in common.  The numbers of a body are
+its placement and inertia as in `parameters.py`, the zero of a hinge, the pose of the original body
+in the canonical one, and the armature of its joint.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,13 +17,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..algebra.spatial import Transform
+from ..graph.loop import ZERO
 from ..model.joint import Joint
 from ..model.joints import Revolute
 from ..model.mechanism import Body, Mechanism
 from ..model.parameters import inertia_numbers, inertia_of, pose_numbers, pose_of
 from .canonical import Reframed, TurnedRevolute
 
-__all__ = ["AT", "Kind", "find_kinds"]
+__all__ = ["AT", "Kind", "Role", "Ways", "find_kinds", "find_roles", "find_ways"]
 
 
 class _Row(NamedTuple):
@@ -35,6 +38,10 @@ class _Row(NamedTuple):
 
 
 AT = _Row()
+
+# into how many kinds, at most, bodies fall that one step could serve
+MOST_VARIANTS = 4
+_SIMPLE = (-1.0, 0.0, 1.0)
 
 
 class Kind:
@@ -70,19 +77,91 @@ def find_kinds(form: Reframed, active: Sequence[bool] | None) -> tuple[list[Kind
     active: which DoF are driven; None if that comes with the samples.
     """
     mech = form.mechanism
+    rows = {k: _numbers(body, form.frames[k].inv) for k, body in enumerate(mech.bodies[1:], 1)}
     kinds: dict[Any, tuple[int, Kind]] = {}
-    kind_of = {}
-    for k, (driven, held) in enumerate(_marks(mech, active)[1:], 1):
-        body = mech.bodies[k]
-        own = _geometry(body.joint)
-        # hinges differ in their zero only, which is among the numbers
-        key = (type(own), "" if _is_hinge(own) else repr(own), driven, held, body.offset)
+    kind_of, held = {}, [held for _, held in _marks(mech, active)]
+    for k, key in _told_apart(_keys(mech, active), rows).items():
         if key not in kinds:
-            example = replace(body, joint=own)
-            kinds[key] = len(kinds), Kind(example, mech.v_slice(body.joint_name), held)
+            body = mech.bodies[k]
+            example = replace(body, joint=_geometry(body.joint))
+            kinds[key] = len(kinds), Kind(example, mech.v_slice(body.joint_name), held[k])
         kind_of[k], kind = kinds[key]
-        kind.table.append(_numbers(body, form.frames[k].inv))
+        kind.table.append(rows[k])
     return [kind for _, kind in kinds.values()], kind_of
+
+
+def _keys(mech: Mechanism, active: Sequence[bool] | None) -> dict[int, Any]:
+    """What bodies that one step can serve have in common."""
+    keys = {}
+    for k, marks in enumerate(_marks(mech, active)[1:], 1):
+        joint = mech.bodies[k].joint
+        # hinges differ in their zero only, which is among the numbers
+        own = () if _is_hinge(joint) else (type(joint), repr(_geometry(joint)))
+        keys[k] = (own, marks, mech.bodies[k].offset)
+    return keys
+
+
+def _told_apart(keys: Mapping[int, Any], rows: Mapping[int, tuple[float, ...]]) -> dict[int, Any]:
+    """The keys, and zeros and ones of placements and inertias where enough bodies have the same.
+
+    A number that is 0 or 1 costs nothing if it is known, and one odd body would hide it.
+    """
+    places = *AT.placement, *AT.inertia
+    simple = {
+        k: tuple(x if x in _SIMPLE else None for x in map(rows[k].__getitem__, places))
+        for k in keys
+    }
+    alike = Counter(keys.values())
+    many = Counter((keys[k], simple[k]) for k in keys)
+    often = {k: many[keys[k], simple[k]] * MOST_VARIANTS >= alike[keys[k]] for k in keys}
+    return {k: (key, simple[k] if often[k] else None) for k, key in keys.items()}
+
+
+class Role(NamedTuple):
+    """A kind of bodies, told apart by what a sweep inward meets.
+
+    leaf: they have no children; first: of their parents' children they are visited first.
+    """
+
+    kind: int
+    leaf: bool = False
+    first: bool = False
+
+
+def find_roles(mech: Mechanism, kind_of: Mapping[int, int]) -> tuple[list[Role], dict[int, int]]:
+    """The roles of the bodies of a mechanism, and the number of the role of each body."""
+    # the last of a body's children is the first on the way inward
+    first = {mech.bodies[k].parent: k for k in kind_of}
+    roles: dict[Role, int] = {}
+    role_of = {}
+    for k, kind in kind_of.items():
+        role = Role(kind, k not in first, first[mech.bodies[k].parent] == k)
+        role_of[k] = roles.setdefault(role, len(roles))
+    return list(roles), role_of
+
+
+class Ways(NamedTuple):
+    """Steps from a body to its parent, told apart by the kinds of both.
+
+    kinds: (lower, upper) of each way; of: the way of each body, ZERO for one on the ground.
+    under: by kind, the ways that lead from bodies of that kind to their roots.
+    """
+
+    kinds: list[tuple[int, int]]
+    of: tuple[int, ...]
+    under: dict[int, set[int]]
+
+
+def find_ways(mech: Mechanism, kind_of: Mapping[int, int]) -> Ways:
+    """The ways of the bodies of a mechanism."""
+    ways: dict[tuple[int, int], int] = {}
+    of, onward, under = [], {0: frozenset[int]()}, {kind: set[int]() for kind in kind_of.values()}
+    for k, kind in kind_of.items():
+        p = mech.bodies[k].parent
+        of.append(ways.setdefault((kind, kind_of[p]), len(ways)) if p else ZERO)
+        onward[k] = onward[p] | {of[-1]} - {ZERO}
+        under[kind] |= onward[k]
+    return Ways(list(ways), tuple(of), under)
 
 
 def _marks(mech: Mechanism, active: Sequence[bool] | None) -> list[tuple[tuple[float, ...], bool]]:

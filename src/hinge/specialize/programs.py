@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from inspect import Parameter
 from typing import TYPE_CHECKING, Any
@@ -19,17 +20,33 @@ if TYPE_CHECKING:
     from ..graph.program import Program
     from .canonical import Reframed
 
-__all__ = ["MOST_UNROLLED", "explain", "is_long", "robot_program"]
+__all__ = ["MOST_UNROLLED", "explain", "is_long", "needed", "robot_program", "unrolled_program"]
 
 
 def robot_program(
-    mech: Mechanism, name: str, arrays: tuple[str, ...], static: dict[str, Any]
+    mech: Mechanism,
+    name: str,
+    arrays: tuple[str, ...],
+    static: dict[str, Any],
+    climbs: bool = True,
 ) -> Program | LoopProgram:
-    """The named algorithm on a mechanism, traced; of several ways the one of fewest operations."""
+    """The named algorithm on a mechanism, traced; of several ways the one of fewest operations.
+
+    climbs: as in `routing.route`.
+    """
     takes = ALGORITHMS[name].parameters
     _check_arguments(mech, name, takes, [*(a for a in arrays if a not in PARAMETERS), *static])
-    way = whole(mech, name, arrays, static)
+    way = whole(mech, name, arrays, static, climbs)
     return min(_programs(mech, way, arrays, static), key=lambda program: sum(program.ops))
+
+
+def unrolled_program(
+    mech: Mechanism, name: str, arrays: tuple[str, ...], static: dict[str, Any]
+) -> Program:
+    """The same without loops over bodies, however long that is."""
+    way = replace(whole(mech, name, arrays, static, climbs=False), plan="unrolled")
+    programs: list[Any] = _programs(mech, way, arrays, static)
+    return programs[0]
 
 
 def explain(
@@ -38,14 +55,17 @@ def explain(
     arrays: tuple[str, ...] | None = None,
     static: Mapping[str, Any] | None = None,
     samples: int | None = None,
+    climbs: bool = True,
 ) -> str:
     """Which way a result is computed and why, and how many operations that takes.
 
     arrays: by default those that the algorithm needs; the rest as in `routing.route`.
     """
     static = dict(static or {})
-    given = _needed(mech, name, static) if arrays is None else arrays
-    way = route(mech, name, given, static, samples)
+    given = needed(mech, name, static) if arrays is None else arrays
+    way = route(mech, name, given, static, samples, climbs)
+    if way.plan == "scan":
+        return way.text()
     if not way.pieces:
         return f"{way.text()}\n  operations  {_operations(mech, way, given, static)}"
     lines = [way.text()]
@@ -53,8 +73,8 @@ def explain(
         takes = ALGORITHMS[piece.algorithm].parameters
         own = {n: x for n, x in static.items() if n in takes}
         extra = [a for a in given if a in takes and takes[a].default is not Parameter.empty]
-        known = (*_needed(mech, piece.algorithm, own), *extra)
-        lines += explain(mech, piece.algorithm, known, own).splitlines()
+        known = (*needed(mech, piece.algorithm, own), *extra)
+        lines += explain(mech, piece.algorithm, known, own, climbs=climbs).splitlines()
     return "\n  ".join(lines)
 
 
@@ -69,7 +89,7 @@ def _operations(
     return f"{axes[0]}, taken; {axes[1]}"
 
 
-def _needed(mech: Mechanism, name: str, static: Mapping[str, Any]) -> tuple[str, ...]:
+def needed(mech: Mechanism, name: str, static: Mapping[str, Any]) -> tuple[str, ...]:
     """The arrays without which an algorithm cannot be called."""
     takes = ALGORITHMS[name].parameters.items()
     return tuple(
@@ -90,7 +110,8 @@ def _programs(
         from .loops import trace_loops
 
         given = dict(zip(arrays, shapes, strict=True))
-        algorithm = partial(ALGORITHMS[way.name].function, **static)
+        (choice,) = way.ways
+        algorithm = partial(ALGORITHMS[way.name].function, **static, **choice)
         return [trace_loops(algorithm, form, given, way.name, static.get("active"))]
     fn = partial(_applied, way.name, form, arrays, static)
     return [trace(partial(fn, **choice), shapes, way.name) for choice in way.ways]

@@ -5,8 +5,10 @@
 What is decided of an algorithm on a mechanism:
 
     plan      "unrolled", one straight-line program; "loops", one with a loop over bodies for every
-              sweep; "columns", products with all unit vectors, as a batch; "rows", the same from
-              the left; "parts", several programs and products of their matrices
+              sweep, and for matrices one over ancestors inside it; "columns", products with all
+              unit vectors, as a batch; "rows", the same from the left; "parts", several programs
+              and products of their matrices; "scan", many lanes at once, each with a stretch of
+              the bodies
     frames    "canonical", chosen anew so that most numbers are 0 or 1; "given", as they are
     method    of linearised forward dynamics: "articulated" (Algorithms 5 and 6), "conventional" (3
               and 4); None elsewhere
@@ -21,7 +23,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+import numpy as np
+
 from ..algorithms.declare import ALGORITHMS, Algorithm
+from ..model.joints import Axial
 from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS
 
@@ -31,9 +36,17 @@ __all__ = ["MOST_BLOCKS", "MOST_UNROLLED", "Piece", "Route", "is_long", "route",
 # but the time to compile it grows with its length: loops over 1000 bodies are there in a second.
 MOST_UNROLLED = 40
 
-# Blocks (pairs of bodies) up to which matrices are unrolled.  Derivatives of a snake of 64, 12 000
-# blocks, took 21 and 35 s to compile; column by column one of 200 takes 0.7 and 1.7 s, but batches
-# run several times slower (8 times for a mass matrix of 64 bodies), so small matrices stay whole.
+# Steps of a climb from body to body, told apart by joints, up to which matrices are loops over
+# bodies with loops over ancestors inside: every one is code of its own.
+MOST_STEPS = 8
+
+# Blocks (pairs of bodies) up to which matrices of long mechanisms are unrolled all the same: a mass
+# matrix of 32 links in a row takes as long either way.
+FEW_BLOCKS = 1024
+
+# Blocks up to which matrices are unrolled where they are no loops.  Derivatives
+# of a snake of 64, 12 000 blocks, took 21 and 35 s to compile; column by column one of 200 takes
+# 0.7 and 1.7 s, but batches run many times slower (chain of 256: mass matrix 8 times, ∂q̈ 25 times).
 MOST_BLOCKS = 4096
 
 # DoF for which the straight-line code of ∂q̈ outgrows the instruction caches: read once for one
@@ -55,14 +68,21 @@ MANY_DOF = 16
 # time lost.  Operations of ∂τ of a chain at any angles: of 7 bodies 5500 in body axes, 5700 in
 # ground axes, of 8 bodies 6900 in both.  With right angles, as arms have, body axes stay ahead.
 DEEP = 7
+# Bodies from which on the time to trace both is felt, so that right angles decide.  Operations of
+# ∂q̈ in body and in ground axes: Talos 86 400 and 103 200, a snake of 32 at right angles 117 000 and
+# 127 300, a chain of 32 at any angles 150 100 and 114 700.
+MANY_BODIES = 16
 
-Plan = Literal["unrolled", "loops", "columns", "rows", "parts"]
+_SMALL = 1e-9
+
+Plan = Literal["unrolled", "loops", "columns", "rows", "parts", "scan"]
 _WORDS = {
     "unrolled": "one program, unrolled",
     "loops": "one program, a loop over bodies for each sweep",
     "columns": "column by column, from ",
     "rows": "row by row, from ",
     "parts": "by parts, from ",
+    "scan": "by scans over stretches of bodies",
 }
 
 
@@ -105,25 +125,32 @@ class _Matrices(NamedTuple):
     """Results over pairs of bodies: how many, whether over pairs on different branches, and how.
 
     pieces: what gives their columns, one after the other, from unit vectors.
+    axes: those in which loops over ancestors cost least without losing digits.
     """
 
     number: int
     across: bool
     pieces: tuple[Piece, ...]
+    axes: Literal["body", "ground"] | None = None
 
 
+# One call of a general chain of 128, µs: M 44 in ground axes, 144 in body axes, ∂τ 153 and 335.
+# Articulated inertias lose digits unless their joint is an axis: M⁻¹ of a snake of 128 is right to
+# 5 eps N in ground axes, to 1 in body axes, at the same cost.
 _MATRICES = {
-    "mass_matrix": _Matrices(1, False, (Piece("generalized_momentum", ("qd",)),)),
+    "mass_matrix": _Matrices(1, False, (Piece("generalized_momentum", ("qd",)),), "ground"),
     "mass_matrix_inverse": _Matrices(
-        1, True, (Piece("working_forces", ("tau",)), Piece("joint_rates", ("nu",)))
+        1, True, (Piece("working_forces", ("tau",)), Piece("joint_rates", ("nu",))), "body"
     ),
     "inverse_dynamics_derivatives": _Matrices(
-        3, False, (Piece("inverse_dynamics_jvp", ("dq", "dqd", "dqdd")),)
+        3, False, (Piece("inverse_dynamics_jvp", ("dq", "dqd", "dqdd")),), "ground"
     ),
     "forward_dynamics_derivatives": _Matrices(
-        3, True, (Piece("forward_dynamics_jvp", ("dq", "dqd", "dtau")),)
+        3, True, (Piece("forward_dynamics_jvp", ("dq", "dqd", "dtau")),), "body"
     ),
 }
+# unrolled, these are traced in body axes alone: ground axes take more time than they save
+_AT_REST = ("mass_matrix", "mass_matrix_inverse")
 _PARTS = {
     name: tuple(map(Piece, (first, "inverse_dynamics_derivatives", "mass_matrix_inverse")))
     for name, first in (
@@ -141,44 +168,94 @@ def route(
     arrays: tuple[str, ...] = (),
     static: Mapping[str, Any] | None = None,
     samples: int | None = None,
+    climbs: bool = True,
 ) -> Route:
     """How the named algorithm is computed.
 
     arrays: names of those given with each sample; static: the other arguments, fixed.
     samples: how many there are, 1 for one or for a batch of one; None for many.
+    climbs: whether the code may have loops inside loops: that of cards may not.
     """
     static, declared = static or {}, ALGORITHMS[name]
+    if static.get("method") == "scan":
+        return _in_pieces(mech, name, "scan", (), "that is the method asked for")
     own = declared.name
     by_rows = own == "torque_regressor"
     matrices, free = _REGRESSOR if by_rows else _MATRICES.get(own), "method" not in static
-    if matrices and is_long(mech) and static.get("method") != "conventional":
+    entire = whole(mech, name, arrays, static, climbs)
+    many = matrices and is_long(mech) and entire.plan == "unrolled"
+    if matrices and many and static.get("method") != "conventional":
         blocks = matrices.number * _blocks(mech, matrices.across)
         if blocks > MOST_BLOCKS:
             why = f"{blocks} blocks are more than {MOST_BLOCKS}, too many to compile unrolled"
+            if reason := _cannot_climb(mech, matrices, climbs):
+                why += f", and {reason}"
             return _in_pieces(mech, name, "rows" if by_rows else "columns", matrices.pieces, why)
     if samples == 1 and free and mech.nv in ONE_SAMPLE_BY_PARTS.get(own, ()):
         why = f"one sample of {mech.nv} DoF would read more code than the caches hold"
         return _in_pieces(mech, name, "parts", _PARTS[own], why)
-    return whole(mech, name, arrays, static)
+    return entire
 
 
-def whole(mech: Mechanism, name: str, arrays: tuple[str, ...], static: Mapping[str, Any]) -> Route:
+def whole(
+    mech: Mechanism,
+    name: str,
+    arrays: tuple[str, ...],
+    static: Mapping[str, Any],
+    climbs: bool = True,
+) -> Route:
     """How it is computed as one program, large or not."""
     declared = ALGORITHMS[name]
     open_numbers = tuple(a for a in arrays if a in PARAMETERS)
     plan, why_plan = _plan(mech, declared, open_numbers, static)
+    matrices = _MATRICES.get(declared.name)
+    if plan == "loops" and matrices:
+        plan, why_plan = _climbing(mech, matrices, climbs, why_plan)
     frames, why_frames = _frames(declared, open_numbers)
     why, method, axes = {"plan": why_plan, "frames": why_frames}, None, ()
     if "method" in declared.parameters and "method" not in static and plan == "unrolled":
         method, why["method"] = _method(mech)
-    if "axes" in declared.parameters and "axes" not in static and plan == "unrolled":
+    moving = "axes" in declared.parameters and declared.name not in _AT_REST
+    if moving and "axes" not in static and plan == "unrolled":
         axes, why["axes"] = _axes(mech)
+    if plan == "loops" and matrices and matrices.axes and "axes" not in static:
+        axes, why["axes"] = (matrices.axes,), "as measured, for loops over ancestors"
     return Route(name, mech.name, plan, frames, method, axes, (), why)
 
 
 def is_long(mech: Mechanism) -> bool:
     """Whether sweeps over a mechanism are compiled as loops."""
     return mech.n_bodies > MOST_UNROLLED and not mech.has_followers
+
+
+def _climbing(mech: Mechanism, matrices: _Matrices, climbs: bool, why: str) -> tuple[Plan, str]:
+    """Loops over ancestors inside those over bodies, or why not."""
+    reason = _cannot_climb(mech, matrices, climbs)
+    return ("unrolled", f"{why}, but {reason}") if reason else ("loops", why)
+
+
+def _cannot_climb(mech: Mechanism, matrices: _Matrices, climbs: bool) -> str:
+    """Why matrices cannot be loops over ancestors, nothing if they can."""
+    blocks = matrices.number * _blocks(mech, matrices.across)
+    if blocks <= FEW_BLOCKS:
+        return f"{blocks} blocks are few, up to {FEW_BLOCKS} are unrolled"
+    if not climbs:
+        return "cards have no loops inside loops"
+    if matrices.across and not mech.is_chain:
+        return "loops climb along one branch only"
+    steps = _climbing_steps(mech)
+    return f"{steps} kinds of climbs are more than {MOST_STEPS}" if steps > MOST_STEPS else ""
+
+
+def _climbing_steps(mech: Mechanism) -> int:
+    """How many kinds of steps there are from body to body, for joints of so many DoF below."""
+    onward: list[frozenset[Any]] = [frozenset()]
+    found: set[Any] = set()
+    for body in mech.bodies[1:]:
+        step = type(body.joint), type(mech.bodies[body.parent].joint)
+        onward.append(onward[body.parent] | ({step} if body.parent else set()))
+        found |= {(body.joint.nv, step) for step in onward[-1]}
+    return len(found)
 
 
 def _in_pieces(
@@ -231,6 +308,22 @@ def _method(mech: Mechanism) -> tuple[str, str]:
 
 def _axes(mech: Mechanism) -> tuple[tuple[str, ...], str]:
     deepest = max((len(list(mech.ancestors(k))) for _, k in mech.outward()), default=0)
-    if deepest >= DEEP:
-        return ("body", "ground"), f"{deepest} bodies in a row: both are traced, the cheaper taken"
-    return ("body",), f"{deepest} bodies in a row, ground axes may pay from {DEEP} on"
+    if deepest < DEEP:
+        return ("body",), f"{deepest} bodies in a row, ground axes may pay from {DEEP} on"
+    if mech.n_bodies > MANY_BODIES and _right_angled(mech):
+        return ("body",), "most joints are at right angles to the next, which ground axes lose"
+    return ("body", "ground"), f"{deepest} bodies in a row: both are traced, the cheaper taken"
+
+
+def _right_angled(mech: Mechanism) -> bool:
+    """Whether nearly all axes are at right angles to the one before or parallel, not most of them
+    parallel: in a plane both ways cost the same.
+    """
+    cosines = []
+    for p, k in mech.outward():
+        before, body = mech.bodies[p - 1].joint if p else None, mech.bodies[k - 1]
+        if isinstance(before, Axial) and isinstance(body.joint, Axial):
+            turned = body.placement.rotation @ np.array(body.joint.axis)
+            cosines.append(abs(float(turned @ np.array(before.axis))))
+    right, parallel = sum(c < _SMALL for c in cosines), sum(c > 1 - _SMALL for c in cosines)
+    return right + parallel > 0.9 * len(cosines) and right > parallel

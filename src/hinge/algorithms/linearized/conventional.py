@@ -12,11 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from ...algebra.small import mirror_lower, solve_spd
+from ...model.ground_axes import Axes, seen_in
 from ...model.mechanism import Mechanism
 from ..inverse_dynamics import bias_forces
 from ..mass_matrix import mass_matrix
 from ..singular import sound
-from .inverse_derivatives import Axes, inverse_dynamics_derivatives, inverse_dynamics_jvp, seen_in
+from .inverse_derivatives import inverse_dynamics_derivatives, inverse_dynamics_jvp
 from .loads import Load
 
 __all__ = [

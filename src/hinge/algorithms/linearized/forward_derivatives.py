@@ -42,14 +42,14 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ...algebra.small import mirror_lower
+from ...model.ground_axes import Axes, seen_in
 from ...model.mechanism import Mechanism
-from ...model.protocol import Branches, PerBody, Tree
+from ...model.protocol import Branches, PerBody, Slot, Tree
 from ..congruences import compliance, mixed
 from ..declare import algorithm
 from ..forward_dynamics import forward_dynamics
 from .articulated import Articulated, articulated
 from .conventional import conventional_forward_derivatives, conventional_forward_jvp
-from .inverse_derivatives import Axes, seen_in
 from .loads import Load, load_stiffness
 from .nominal import Nominal, nominal
 
@@ -104,7 +104,7 @@ def forward_dynamics_jvp(
     return one_direction(mech_, n, a, (dq, dqd, dtau))
 
 
-@algorithm(joint_level=True, independent_joints=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True)
 def forward_dynamics_derivatives(
     mech: Mechanism,
     q: np.ndarray,
@@ -164,53 +164,52 @@ def all_directions(
     held: a body that is held, (13); D⁻¹ of it is in the place of its own block of M⁻¹.
     """
     H, phi, G = n.H, n.phi, a.G
-    local, spread = _local(mech, n, a, held), mech.filled(lambda k: [])
-    blocks = dict(local.diagonal)
+    local, meeting = _local(mech, n, a, held), mech.meetings()
+    inverse, B, A = blocks = local.blocks
+    (S,), Q, Q_z = mech.slots(1), local.Q, local.Q_z
     for _, k in mech.outward():
         own = n.E[k] - H[k].T @ a.Y_B[k]
-        S = np.hstack([G[k], a.Y_B[k] + G[k] @ own, a.Y_A[k] - G[k] @ (H[k].T @ a.Y_A[k])])  # (9)
-        Q, Q_z, dof = local.Q[k], local.Q_z[k], len(own)
+        S[k] = np.hstack(
+            [G[k], a.Y_B[k] + G[k] @ own, a.Y_A[k] - G[k] @ (H[k].T @ a.Y_A[k])]
+        )  # (9)
         for j, c in mech.climb(k):
-            S, Q, Q_z = phi[c] @ S, phi[c].R @ Q, phi[c] @ Q_z
-            W = S[:, :dof]
-            above = local.U[j].T @ S  # (10)
-            dq = W.T @ local.E_B[j] - Q.T @ n.H_first[j][:3] - Q_z.T @ H[j]
-            dqd = W.T @ local.E_A[j] - Q.T @ H[j][:3]  # (11)
-            blocks[j, k], blocks[k, j] = above, np.hstack([above[:, :dof].T, dq, dqd])
-            spread[j].append((c, k, S, local.Y[j] @ W))
-            S = S - G[j] @ (H[j].T @ S)
-    for _, j in mech.outward():
-        for c, k, _, X in spread[j]:
-            # (12)
-            blocks.update({(k, i): X.T @ S for d, i, S, _ in spread[j] if d != c})
-    parts = ({at: np.split(x, 3, axis=1)[i] for at, x in blocks.items()} for i in range(3))
-    inverse, B, A = (mech.join_blocks(part) for part in parts)
-    return B, A, mirror_lower(inverse).reshape(mech.nv, mech.nv)
+            S[k], Q[k], Q_z[k] = phi[c] @ S[k], phi[c].R @ Q[k], phi[c] @ Q_z[k]
+            W = S[k][:, : Q[k].shape[1]]
+            for x, above in zip(blocks, np.split(local.U[j].T @ S[k], 3, axis=1), strict=True):
+                x[j, k] = above  # (10)
+            turn = Q[k].T @ n.H_first[j][:3] + Q_z[k].T @ H[j]
+            B[k, j], A[k, j] = W.T @ local.E_B[j] - turn, W.T @ local.E_A[j] - Q[k].T @ H[j][:3]
+            meeting.bring(j, c, (k, S[k], local.Y[j] @ W))  # (11)
+            S[k] = S[k] - G[j] @ (H[j].T @ S[k])
+    for _, (k, S_k, X_k), (i, S_i, X_i) in meeting.pairs():
+        inverse[k, i], B[k, i], A[k, i] = np.split(X_k.T @ S_i, 3, axis=1)  # (12)
+        _, B[i, k], A[i, k] = np.split(X_i.T @ S_k, 3, axis=1)
+    return mech.join_blocks(B), mech.join_blocks(A), mech.join_matrix(inverse)
 
 
 class _Local(NamedTuple):
-    """What Algorithm 6 needs of each body; diagonal: (M⁻¹, −B_C, −A_C)(k,k) beside one another."""
+    """What Algorithm 6 needs of each body; blocks: of M⁻¹, −B_C, −A_C, so far those (k,k)."""
 
     Y: PerBody
     U: PerBody
-    Q: PerBody
-    Q_z: PerBody
+    Q: Slot
+    Q_z: Slot
     E_A: PerBody
     E_B: PerBody
-    diagonal: dict[tuple[int, int], np.ndarray]
+    blocks: tuple[Any, Any, Any]
 
 
 def _local(mech: Branches, n: Nominal, a: Articulated, held: int | None = None) -> _Local:
     H, phi, G = n.H, n.phi, a.G
     Y, J, J_z, U, Q, Q_z, E_A, E_B = mech.slots(8)
     Y[0], J[0], J_z[0] = np.zeros((6, 6)), np.zeros((6, 3)), np.zeros((6, 6))
-    diagonal = {}
+    inverse, B, A = mech.pairs(), mech.pairs(), mech.pairs()
     if held is not None:
         Y[held], J[held], J_z[held] = Y[0], J[0], J_z[0]
         U[held], E_A[held], E_B[held] = -H[held], -n.H_sum[held], -n.H_second[held]  # (13)
         Q[held], Q_z[held] = a.G_hat[held], a.G_z[held]
-        forces = n.E[held] - H[held].T @ a.Y_B[held], -H[held].T @ a.Y_A[held]
-        diagonal[held, held] = np.hstack([a.D_inv[held], *forces])
+        inverse[held, held] = a.D_inv[held]
+        B[held, held], A[held, held] = n.E[held] - H[held].T @ a.Y_B[held], -H[held].T @ a.Y_A[held]
     for p, k in ((p, k) for p, k in mech.outward() if k != held):
         Y_plus, J_z_plus = compliance(Y[p], phi[k]), mixed(J_z[p], phi[k])
         J_plus = phi[k].T @ (J[p] @ phi[k].R)
@@ -223,6 +222,6 @@ def _local(mech: Branches, n: Nominal, a: Articulated, held: int | None = None) 
         E_A[k] = Y[k] @ a.Y_A[k] - n.H_sum[k] - J[k] @ H[k][:3]  # (6)
         turn = J[k] @ n.H_first[k][:3] + J_z[k] @ H[k]
         E_B[k] = Y[k] @ a.Y_B[k] - n.H_second[k] - turn + U[k] @ n.E[k]  # (7)
-        dq, dqd = U[k].T @ a.Y_B[k] + L @ n.E[k], U[k].T @ a.Y_A[k]
-        diagonal[k, k] = np.hstack([L, dq, dqd])  # (8)
-    return _Local(Y, U, Q, Q_z, E_A, E_B, diagonal)
+        inverse[k, k] = L
+        B[k, k], A[k, k] = U[k].T @ a.Y_B[k] + L @ n.E[k], U[k].T @ a.Y_A[k]  # (8)
+    return _Local(Y, U, Q, Q_z, E_A, E_B, (inverse, B, A))

@@ -35,6 +35,16 @@ class Gyroscopic:
         return cls(np.zeros((3, 3)), np.zeros(3))
 
     @property
+    def numbers(self) -> np.ndarray:
+        """All numbers, (12,): A, P."""
+        return np.concatenate([self.A.ravel(), self.P])
+
+    @classmethod
+    def of_numbers(cls, x: np.ndarray) -> Gyroscopic:
+        """The matrix with these `numbers`."""
+        return cls(x[:9].reshape(3, 3), x[9:])
+
+    @property
     def left(self) -> np.ndarray:
         """The left half, (6, 3): all that is not zero."""
         return np.concatenate([self.A, -skew(self.P)])

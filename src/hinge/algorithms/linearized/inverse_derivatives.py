@@ -30,30 +30,25 @@ X̂ is a pure moment, so that (11) only turns it.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...algebra.small import mirror_lower
-from ...algebra.spatial import SpatialInertia, congruence
-from ...model.ground_axes import InGroundAxes
+from ...algebra.spatial import congruence
+from ...model.ground_axes import Axes, seen_in
 from ...model.mechanism import Mechanism
-from ...model.protocol import Branches
 from ..congruences import two_sided
 from ..declare import algorithm
-from .gyroscopic import Gyroscopic, gyroscopic
+from .gyroscopic import gyroscopic
 from .loads import Load, load_stiffness
 from .nominal import nominal
 
 __all__ = [
-    "Axes",
     "InverseDynamicsDerivatives",
     "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp",
-    "seen_in",
 ]
-
-Axes = Literal["body", "ground"]
 
 
 class InverseDynamicsDerivatives(NamedTuple):
@@ -62,11 +57,6 @@ class InverseDynamicsDerivatives(NamedTuple):
     dq: np.ndarray
     dqd: np.ndarray
     dqdd: np.ndarray
-
-
-def seen_in(axes: Axes, mech: Mechanism, q: np.ndarray) -> Branches:
-    """The mechanism itself, or seen in ground axes."""
-    return InGroundAxes(mech, q) if axes == "ground" else mech
 
 
 @algorithm(joint_level=True, loops=True)
@@ -107,7 +97,7 @@ def inverse_dynamics_jvp(
     return mech_.join(tau)
 
 
-@algorithm(joint_level=True)
+@algorithm(joint_level=True, loops=True)
 def inverse_dynamics_derivatives(
     mech: Mechanism,
     q: np.ndarray,
@@ -125,26 +115,30 @@ def inverse_dynamics_derivatives(
     """
     mech_ = seen_in(axes, mech, q)
     n = nominal(mech_, q, qd, qdd, f_ext)
-    H, phi = n.H, n.phi
-    crb = [SpatialInertia.zero(), *mech_.M[1:]]
-    crg = [Gyroscopic.zero(), *(gyroscopic(crb[k], n.V[k] + n.V[k]) for _, k in mech.outward())]
+    H, phi, M = n.H, n.phi, mech_.M
+    crb = mech_.filled(lambda k: M[k])
+    crg = mech_.filled(lambda k: gyroscopic(M[k], n.V[k] + n.V[k]))
     Z = load_stiffness(mech_, f_ext, points, load)
     crz = mech_.filled(lambda k: Z[k])
-    mass, A, B = {}, {}, {}
+    X, X_hat, X_z, X_A, X_B = mech_.slots(5)
+    mass, A, B = (mech_.pairs() for _ in range(3))
     for p, k in mech_.inward():
         crb[p], crg[p] = crb[p] + congruence(crb[k], phi[k]), crg[p] + congruence(crg[k], phi[k])
         crz[p] = crz[p] + two_sided(crz[k], phi[k])  # (6)
-        X, X_hat, X_z = crb[k] @ H[k], crg[k].adjoint(H[k]), crz[k].T @ H[k]  # (7)
-        X_A = crb[k] @ n.H_sum[k] + crg[k] @ H[k][:3]  # (8)
-        X_B = crb[k] @ n.H_second[k] + crg[k] @ n.H_first[k][:3] + crz[k] @ H[k] + n.F[k]  # (9)
-        mass[k, k] = mirror_lower(H[k].T @ X + np.diag(mech_.armature[k]))
-        A[k, k], B[k, k] = H[k].T @ X_A, H[k].T @ X_B - n.E[k]  # (10)
+        X[k], X_hat[k], X_z[k] = crb[k] @ H[k], crg[k].adjoint(H[k]), crz[k].T @ H[k]  # (7)
+        X_A[k] = crb[k] @ n.H_sum[k] + crg[k] @ H[k][:3]  # (8)
+        turned = crg[k] @ n.H_first[k][:3] + crz[k] @ H[k]
+        X_B[k] = crb[k] @ n.H_second[k] + turned + n.F[k]  # (9)
+        mass[k, k] = mirror_lower(H[k].T @ X[k] + np.diag(mech_.armature[k]))
+        A[k, k], B[k, k] = H[k].T @ X_A[k], H[k].T @ X_B[k] - n.E[k]  # (10)
         for j, c in mech_.climb(k):
-            X, X_A, X_B, X_z = (phi[c] @ x for x in (X, X_A, X_B, X_z))
-            X_hat = phi[c].R @ X_hat  # (11)
-            mass[j, k], A[j, k], B[j, k] = H[j].T @ X, H[j].T @ X_A, H[j].T @ X_B  # (12)
-            A[k, j] = X.T @ n.H_sum[j] + X_hat.T @ H[j][:3]  # (13)
-            B[k, j] = X.T @ n.H_second[j] + X_hat.T @ n.H_first[j][:3] + X_z.T @ H[j]  # (14)
+            for x in (X, X_A, X_B, X_z):
+                x[k] = phi[c] @ x[k]
+            X_hat[k] = phi[c].R @ X_hat[k]  # (11)
+            mass[j, k], A[j, k], B[j, k] = (H[j].T @ x[k] for x in (X, X_A, X_B))  # (12)
+            A[k, j] = X[k].T @ n.H_sum[j] + X_hat[k].T @ H[j][:3]  # (13)
+            turn = X_hat[k].T @ n.H_first[j][:3] + X_z[k].T @ H[j]
+            B[k, j] = X[k].T @ n.H_second[j] + turn  # (14)
     return InverseDynamicsDerivatives(
-        mech.join_blocks(B), mech.join_blocks(A), mech.join_matrix(mass)
+        mech_.join_blocks(B), mech_.join_blocks(A), mech_.join_matrix(mass)
     )

@@ -14,16 +14,11 @@ from ...graph.loop import LoopProgram
 from ...graph.operations import functions_of_c
 from ...graph.program import Program
 from .body import Entry, Scalar
+from .dialect import Dialect
 
-__all__ = ["PART", "Array", "Front", "block", "function_name", "parameter_names", "wrapped"]
+__all__ = ["Array", "Front", "block", "braces", "function_name", "parameter_names", "wrapped"]
 
 _LINE = 100
-PART = """/* kept apart: joined again, the parts would take long to compile */
-#if defined(__GNUC__)
-#define PART static __attribute__((noinline)) void
-#else
-#define PART static void
-#endif"""
 
 
 class Array(NamedTuple):
@@ -65,8 +60,9 @@ class Front:
         names: Sequence[str] | None,
         results: Sequence[str] | None,
         about: str,
+        dialect: Dialect,
     ) -> None:
-        self.program, self.scalar, self.about = program, scalar, about
+        self.program, self.scalar, self.about, self.dialect = program, scalar, about, dialect
         self.name = function_name(program.name)
         self._texts = _one_each(program, "argument", "in", names, program.inputs)
         self._texts += _one_each(program, "result", "out", results, program.outputs)
@@ -86,15 +82,23 @@ class Front:
 
     def file(self, kind: str, code: str, workspace: Sequence[str]) -> str:
         """The whole file; kind: of code, in words; workspace: what the comment says of it."""
-        head = self.head("void", self.name, self.arrays)
-        include = ["#include <math.h>"] if _needs_math(code) else []
-        notes = _comment([*self._notes(kind), *workspace])
-        return "\n\n".join([notes, *include, f"{head};", code]) + "\n"
+        dialect = self.dialect
+        include = [dialect.math] if _needs_math(code) else []
+        parts = [_comment([*self._notes(kind), *workspace]), *include]
+        if dialect.header:
+            guard = f"HINGE_{self.name}_{self.program.digest[:8]}".upper()
+            begin, end = f"#ifndef {guard}\n#define {guard}", "#endif"
+            parts = [parts[0], begin, *include, *dialect.before, code, end]
+        else:
+            head = self.head(dialect.public, self.name, self.arrays)
+            parts += [f"{head};", code]
+        return "\n\n".join(parts) + "\n"
 
     def function(self, lines: Sequence[str], used: Collection[str]) -> str:
         """The public function; used: the parameters that its lines touch."""
         unused = [f"(void){a.name};" for a in self.arrays if a.name not in used]
-        return block(self.head("void", self.name, self.arrays), [*unused, *lines])
+        head = self.head(self.dialect.public, self.name, self.arrays)
+        return block(head, [*unused, *lines])
 
     def head(self, kind: str, name: str, arrays: list[Array], more: Sequence[str] = ()) -> str:
         """The declaration of a function."""
@@ -171,6 +175,11 @@ def block(head: str, lines: Sequence[str]) -> str:
     return f"{head}\n{{\n{body}\n}}" if body else f"{head}\n{{\n}}"
 
 
+def braces(head: str, lines: Iterable[str]) -> str:
+    """The same, the brace behind the head."""
+    return "\n".join([f"{head} {{", *(textwrap.indent(line, "    ") for line in lines), "}"])
+
+
 # of C and C++, so that a declaration can be copied into either; and macros that compilers define
 _KEYWORDS = """
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl complex
@@ -183,7 +192,7 @@ unsigned using virtual void volatile wchar_t while xor xor_eq
 """
 # what the file itself defines, and macros of math.h
 _USED = """
-PART INFINITY NAN HUGE HUGE_VAL HUGE_VALF
+PART HINGE_DEVICE HINGE_PART INFINITY NAN HUGE HUGE_VAL HUGE_VALF
 HUGE_VALL MAXFLOAT OVERFLOW UNDERFLOW DOMAIN SING TLOSS PLOSS NULL EOF errno math_errhandling
 signgam
 """

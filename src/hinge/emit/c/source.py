@@ -16,7 +16,8 @@ from ...graph.scalar import Node
 from ...graph.schedule import ordered
 from ...graph.workspace import PIECE, step_plan
 from .body import Body, Entry, Scalar
-from .file import PART, Front, block, wrapped
+from .dialect import C99, Dialect
+from .file import Front, block, wrapped
 from .loop import loops_text
 
 __all__ = ["c_source"]
@@ -28,17 +29,19 @@ def c_source(
     names: Sequence[str] | None = None,
     results: Sequence[str] | None = None,
     about: str = "",
+    dialect: Dialect = C99,
 ) -> str:
-    """A C99 file with one public function, `void NAME(const double *q, …, double *tau, …)`.
+    """A file with one public function, `void NAME(const double *q, …, double *tau, …)`.
 
     scalar: "double" or "float"; names, results: of the arguments and results, made valid in C.
     about: what is computed, in words, for the comment at the top.
+    dialect: C99, or CUDA: a header for CUDA (nvcc and NVRTC) and C++, for kernels of one's own.
     """
     if scalar not in ("double", "float"):
         raise ArgumentError(f"{program.name}: scalar is {scalar!r}; C has 'double' and 'float'")
     if results is None:
         results = getattr(program.form, "_fields", None)
-    front = Front(program, Scalar(scalar), names, results, about)
+    front = Front(program, Scalar(scalar), names, results, about, dialect)
     if isinstance(program, LoopProgram):
         return loops_text(front, program)
     return _Straight(front, program).text()
@@ -63,7 +66,7 @@ class _Straight:
         code = "\n\n".join([*texts, self.front.function(lines, used)])
         size = self.plan.slots * self.front.scalar.bytes
         workspace = [f"Workspace on the stack: {size} bytes."] if size else []
-        return self.front.file("straight-line C99", code, workspace)
+        return self.front.file(f"straight-line {self.front.dialect.name}", code, workspace)
 
     def bodies(self) -> list[Body]:
         """The statements, in lots that compile quickly."""
@@ -86,13 +89,13 @@ class _Straight:
     def several(self, bodies: list[Body]) -> tuple[list[str], list[str]]:
         """A function for each body, and the lines that call them in turn."""
         front, kind = self.front, f"struct {self.front.name}_work"
-        texts, calls = [PART], []
+        texts, calls = [x for x in [front.dialect.parts] if x], []
         if self.plan.slots:
             texts.append(f"{kind} {{\n    {front.scalar.name} v[{self.plan.slots}];\n}};")
             calls.append(f"{kind} w;")
         for name, body in zip(self.parts, bodies, strict=False):
             arrays = [a for a in front.arrays if a.name in body.arrays]
-            head = front.head("PART", name, arrays, [f"{kind} *w"] * body.workspace)
+            head = front.head(front.dialect.part, name, arrays, [f"{kind} *w"] * body.workspace)
             texts.append(block(head, body.lines))
             given = [a.name for a in arrays] + ["&w"] * body.workspace
             calls.append(wrapped(f"{name}(", given, ");"))

@@ -8,64 +8,127 @@ out of the body keeps LLVM from hoisting and spilling every constant.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from ...graph.loop import LoopProgram
 from ...graph.operations import OPERATIONS, SINCOS
 from ...graph.program import Program
+from ...graph.relay import Relay
 from ...graph.scalar import Node, reachable
 from ...graph.schedule import first_angles, ordered
-from ...graph.workspace import PIECE, TRAFFIC, Step, step_plan
+from ...graph.workspace import PIECE, TRAFFIC, Step, StepPlan, step_plan
 from ..layout import Layout
+from ..x86.object import Assembled
+from ..x86.piece import Places, UnknownError, machine_code
 from .builder import Function, Value, i64
 from .flavor import Flavor
 from .math import sincos
 
-__all__ = ["SPARE", "Body", "all_bodies", "bodies", "parameters", "put_constants"]
+__all__ = ["SPARE", "Bodies", "Body", "Plan", "all_bodies", "bodies", "parameters", "put_constants"]
 
 # registers for what a single operation needs besides
 SPARE = 2
 
 
-def bodies(layout: Layout, flavor: Flavor, wide: Flavor) -> tuple[str, list[str], int]:
-    """The text of the bodies, their names in order, and the number of workspace slots.
+class Plan(NamedTuple):
+    """What bodies of all flavors share: the angles that are known at the start, and the steps.
+
+    Slots of the workspace are counted from behind the sines and cosines of those angles.
+    """
+
+    angles: list[Node]
+    steps: StepPlan
+
+
+class Bodies(NamedTuple):
+    """Functions that evaluate a program one after the other: their names, in order.
+
+    first: the text of those that need others; pieces: of the rest, which may be compiled apart, or
+    machine code already, written as they are asked for; slots: how many places of the workspace
+    they want.
+    plan: for bodies of another flavor; declared: what modules say that call pieces of another one.
+    """
+
+    names: list[str]
+    first: str
+    pieces: Iterator[str | Assembled]
+    slots: int
+    plan: Plan | None = None
+    declared: str = ""
+
+
+def bodies(
+    layout: Layout, flavor: Flavor, wide: Flavor, tag: str = "", plan: Plan | None = None
+) -> Bodies:
+    """The bodies of a program.
 
     Sines and cosines of angles that are known at the start come first, in a loop over vectors: one
-    for each angle of many samples, or one for many angles of a single sample.
+    for each angle of many samples, or one for many angles of a single sample.  tag: in all names.
     """
-    program = layout.program
-    angles = first_angles(program.nodes)
+    plan = plan or _planned(layout, flavor.registers - SPARE)
+    angles, steps = plan
     vectors = -(-len(angles) * flavor.lanes // wide.lanes)
     room = vectors * wide.lanes // flavor.lanes
     place = {angle.id: i for i, angle in enumerate(angles)}
     ready = {
         node.id: place[node.args[0].id] + (room if node.op == "cos" else 0)
-        for node in program.nodes
-        if node.op in SINCOS and node.args[0].id in place
+        for node in _sines(layout, angles)
     }
-    order, held = ordered(program.values, ready), flavor.registers - SPARE
-    plan = step_plan(order, PIECE, held, layout.place, ready, 2 * room, TRAFFIC)
-    names, texts = [], []
+    slot = {id: 2 * room + at for id, at in steps.slot.items()} | ready
+    pieces = steps.pieces or [[]]
+    names, first = [f"body{i}{tag}_{flavor.name}" for i in range(len(pieces))], ""
+    types = ", ".join(p.split()[0] for p in parameters(layout.program))
+    declared = "\n".join(f"declare void @{name}({types})" for name in names)
+    made = [n for n in layout.values if n.op == "input" or n.id in ready]
+    texts = (
+        _piece(PieceBody(layout, flavor, name, piece, slot), [] if i else made)
+        for i, (name, piece) in enumerate(zip(names, pieces, strict=True))
+    )
     if angles:
-        names.append(f"first_{flavor.name}")
-        first = PieceBody(layout, flavor, names[0], [], {})
-        texts.append(first.angles_text(angles, room, f"angles_{wide.name}", vectors))
-    for i, steps in enumerate(plan.pieces or [[]]):
-        names.append(f"body{i}_{flavor.name}")
-        made = [n for n in layout.values if n.op == "input" or n.id in ready] if i == 0 else []
-        texts.append(PieceBody(layout, flavor, names[-1], steps, plan.slot).text(made))
-    return "\n".join(texts), names, plan.slots
+        body = PieceBody(layout, flavor, f"first{tag}_{flavor.name}", [], {})
+        first = body.angles_text(angles, room, f"angles_{wide.name}", vectors)
+        names = [f"first{tag}_{flavor.name}", *names]
+    return Bodies(names, first, texts, 2 * room + steps.slots, plan, declared)
 
 
-def all_bodies(program: Program | LoopProgram, f: Flavor, names: Sequence[str]) -> str:
+def _piece(body: PieceBody, made: list[Node]) -> str | Assembled:
+    """The function as machine code if that can be, else as text."""
+    layout, f = body.layout, body.flavor
+    if f.direct:
+        places = Places(len(layout.program.inputs), body.where, body.slot, layout.place)
+        try:
+            code = machine_code(body.steps, made, places, f.lanes, f.word)
+            return Assembled(body.code.name, code)
+        except UnknownError:
+            pass
+    return body.text(made)
+
+
+def _planned(layout: Layout, registers: int) -> Plan:
+    angles = first_angles(layout.program.nodes)
+    ready = {node.id: 0 for node in _sines(layout, angles)}
+    order = ordered(layout.program.values, ready)
+    return Plan(angles, step_plan(order, PIECE, registers, layout.place, ready, 0, TRAFFIC))
+
+
+def _sines(layout: Layout, angles: Sequence[Node]) -> list[Node]:
+    """The sines and cosines of the angles."""
+    known = {angle.id for angle in angles}
+    return [n for n in layout.program.nodes if n.op in SINCOS and n.args[0].id in known]
+
+
+def all_bodies(
+    program: Program | LoopProgram | Relay, f: Flavor, names: Sequence[str], tag: str = ""
+) -> str:
     """One function that calls the bodies in turn."""
-    code = Function(f"all_{f.name}", "void", *parameters(program))
+    code = Function(f"all{tag}_{f.name}", "void", *parameters(program))
     for name in names:
         code.call(name, *code.parameters)
     return code.ret().text()
 
 
-def parameters(program: Program | LoopProgram) -> list[str]:
+def parameters(program: Program | LoopProgram | Relay) -> list[str]:
     """The parameters of a body, also of everything that calls one."""
     inputs = (f"ptr noalias in{i}" for i in range(len(program.inputs)))
     return [*inputs, "ptr noalias out", "ptr noalias ws"]
@@ -75,8 +138,8 @@ def put_constants(
     code: Function, layout: Layout, f: Flavor, out: Value, minus: Value | None = None
 ) -> None:
     """Store the values which are constants, with something taken from them if it is asked for."""
-    for i in range(layout.varying, layout.size):
-        value = f.value(layout.values[i].value)
+    for i, x in enumerate(layout.constants, layout.varying):
+        value = f.value(x)
         code.put(value if minus is None else code.op("fsub", value, minus), out, i)
 
 
@@ -128,9 +191,10 @@ class Body(ABC):
         """A node as an operand, loaded if it is not there yet."""
         if node.op == "const":
             return self.flavor.const(node.value)
-        if node.id not in self.names:
-            self.names[node.id] = self.fetch(node)
-        return self.names[node.id]
+        name = self.names.get(node.id)
+        if name is None:
+            name = self.names[node.id] = self.fetch(node)
+        return name
 
     def operation(self, node: Node) -> None:
         """The lines of an operation."""
@@ -138,11 +202,10 @@ class Body(ABC):
             self.sincos(node)
             return
         args = [self.operand(a) for a in node.args]
-        *before, value = self.lines_of(node.op)
         last = ""
-        for line in before:
+        for line in self.lines_of(node.op):
             last = self.line(line.format(*args, last=last))
-        self.names[node.id] = self.line(value.format(*args, last=last))
+        self.names[node.id] = last
 
     def lines_of(self, op: str) -> list[str]:
         """The lines of a row of the table, with all but the arguments filled in."""
@@ -176,7 +239,8 @@ class PieceBody(Body):
         slot: Mapping[int, int],
     ) -> None:
         self.layout, self.flavor, self.steps, self.slot = layout, flavor, steps, slot
-        self.code = Function(name, "void", *parameters(layout.program), attributes="#0")
+        given = parameters(layout.program)
+        self.code = Function(name, "void", *given, attributes="#0", linkage="")
         self.names, self.written = {}, {}
         self.where = _addresses(layout.program.input_sizes)
         self.angles = self.angles_of(step.node for step in steps)

@@ -96,7 +96,7 @@ class Function:
         attributes: str = "#1",
         linkage: str = "internal ",
     ) -> None:
-        parts = [p.rpartition(" ") for p in parameters]
+        self.name, parts = name, [p.rpartition(" ") for p in parameters]
         given = ", ".join(f"{kind} %{name}" for kind, _, name in parts)
         self._head = f"define {linkage}{result} @{name}({given}) {attributes}"
         self.parameters = tuple(Value(k.split(" noalias")[0], f"%{name}") for k, _, name in parts)
@@ -272,6 +272,20 @@ class Function:
         """Right after a case: one value if it was so, the other if not."""
         ways = f"[ {inside.name}, %{case.end} ], [ {before.name}, %{case.before} ]"
         return self.let(inside.type, f"phi {inside.type} {ways}")
+
+    @property
+    def block(self) -> str:
+        """The block that is written."""
+        return self._block
+
+    def either(self, ends: Sequence[tuple[str, Sequence[Value]]]) -> list[Value]:
+        """After cases: the values of the block that one came from."""
+        columns = zip(*(values for _, values in ends), strict=True)
+        made = []
+        for values in columns:
+            ways = (f"[ {x.name}, %{block} ]" for x, (block, _) in zip(values, ends, strict=True))
+            made.append(self.let(values[0].type, f"phi {values[0].type} {', '.join(ways)}"))
+        return made
 
     def cases(self, value: Value, numbers: Iterable[int]) -> Iterator[int]:
         """For each number what is done if the value is that; nothing for any other."""

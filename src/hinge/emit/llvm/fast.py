@@ -7,30 +7,39 @@ other case, and for one sample of a strict kernel when a result is not finite, `
 arguments to `many`, and that to the Python callable that is the first item of `self`, which knows
 what to do or what to say.  The other items: the type of several results; how many samples are worth
 a helper; how many helpers there may be; an array with the address of the team that they belong to;
-with how many samples `many` begins; what makes large results for so many, and from how many bytes.
+with how many samples `many` begins; what makes large results for so many, and from how many bytes;
+an array for `one` to work in, where that takes more than the stack should hold (only one call at a
+time has the interpreter's lock); an array with the address of memory that batches work in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import nan
 
 from ..layout import Layout
-from .batch import indexed
+from .batch import RUN, indexed
 from .body import put_constants
-from .builder import NULL, Function, Value, i64
+from .builder import NULL, UNLIKELY, Function, Value, i64
 from .call import Call
 from .flavor import Flavor
 from .python import CALL, data, helpers, item
 
-__all__ = ["batch_call", "single_call"]
+__all__ = ["batch_call", "sample_run", "single_call"]
+
+# bytes of the stack that a single call may take
+MOST_STACK = 1 << 18
+_LINE = 64
 
 
 def single_call(layout: Layout, f: Flavor, wide: Flavor, slots: int, strict: bool) -> str:
     """The text of `one`; strict: numbers that are not finite are the slow way's business."""
     program, code, entry = layout.program, Function("one", "ptr", *CALL, linkage=""), 0
-    ws, out = (code.room(f"[{max(n, 1)} x {f.type}]", "align 64") for n in (slots, layout.size))
+    sizes = [-(-max(n, 1) * f.bytes // _LINE) * _LINE for n in (slots, layout.size)]
+    room = sum(sizes) if sum(sizes) > MOST_STACK else 0
     with code.once() as other:
         call = Call(code, other, program, f.scalar, batched=False)
+        ws, out = _held(call, sizes) if room else (_on_stack(code, size) for size in sizes)
         inputs = call.arguments()
         put_constants(code, layout, f, out)
         code.call(f"all_{f.name}", *inputs, out, ws)
@@ -42,7 +51,43 @@ def single_call(layout: Layout, f: Flavor, wide: Flavor, slots: int, strict: boo
             code.call(f"spread_{f.name}", out, indexed(entry), data(code, array), i64(size))
             entry += size
         call.package(arrays)
-    return code.hand_on("many", *code.parameters, result="ptr").text()
+    text = code.hand_on("many", *code.parameters, result="ptr").text()
+    return f"{text}\n{Function('room', 'i64', linkage='').ret(i64(room)).text()}"
+
+
+def _on_stack(code: Function, size: int) -> Value:
+    return code.room(f"[{size} x i8]", f"align {_LINE}")
+
+
+def _held(call: Call, sizes: Sequence[int]) -> tuple[Value, Value]:
+    """Two parts of the array that `self` has for that."""
+    first = _aligned(call.code, data(call.code, call.own(8)))
+    return first, call.code.at(first, sizes[0])
+
+
+def _aligned(code: Function, where: Value) -> Value:
+    """The next line from an address on."""
+    number = code.cast("ptrtoint", where, "i64")
+    return code.at(where, code.op("and", code.op("sub", i64(0), number), _LINE - 1))
+
+
+def sample_run(layout: Layout, f: Flavor, wide: Flavor, slots: int, strict: bool) -> str:
+    """The text of `single`: what `run` does, for the first sample alone; scratch is not used."""
+    code, entry = Function("single", "void", *RUN, linkage=""), 0
+    ws, out = (code.room(f"[{max(n, 1)} x {f.type}]", "align 64") for n in (slots, layout.size))
+    inputs, sizes = len(layout.program.inputs), layout.program.output_sizes
+    arrays = [code.entry("ptr", code.parameters[0], i) for i in range(inputs + len(sizes))]
+    put_constants(code, layout, f, out)
+    code.call(f"all_{f.name}", *arrays[:inputs], out, ws)
+    for array, size in zip(arrays[inputs:], sizes, strict=True):
+        code.call(f"spread_{f.name}", out, indexed(entry), array, i64(size))
+        entry += size
+    if strict:
+        with code.when(_spoilt(code, layout, wide, [*arrays[:inputs], out]), UNLIKELY):
+            for array, size in zip(arrays[inputs:], sizes, strict=True):
+                with code.count(0, size) as loop:
+                    code.put(f.value(nan), array, loop.i)
+    return code.ret().text()
 
 
 def _spoilt(code: Function, layout: Layout, f: Flavor, arrays: Sequence[Value]) -> Value:
@@ -106,10 +151,10 @@ def _run(
     code, n, (wanted, team) = call.code, call.samples, helpers
     size = code.call("workspace", result="i64")
     areas = code.op("mul", size, code.op("add", wanted, 1))
-    room = code.call("hinge_allocate", code.op("add", areas, 64), result="ptr")
+    kept = data(code, call.own(9))
+    room = code.call("borrowed", kept, code.op("add", areas, 2 * _LINE), result="ptr")
     call.fail_without(room, made, "hinge_no_memory")
-    number = code.cast("ptrtoint", room, "i64")
-    scratch = code.at(room, code.op("and", code.op("sub", i64(0), number), 63))
+    scratch = _aligned(code, code.at(room, 16))
     thread = code.call("hinge_unlock", result="ptr")
     with code.once() as ran:
         with code.when(code.compare("icmp eq", wanted, 0)):
@@ -118,4 +163,4 @@ def _run(
         share, run = code.load("ptr", team), Value("ptr", "@run")
         code.call(share, team, run, *batch, n, scratch, size, wanted, i64(lanes))
     code.call("hinge_lock", thread)
-    code.call("hinge_free", room)
+    code.call("returned", kept, room)

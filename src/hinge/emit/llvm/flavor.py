@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -17,43 +18,48 @@ class Flavor:
     """What one value is: so many lanes of double or float.
 
     fused: a·b + c is one operation; registers: how many values the CPU holds.
+    direct: straight-line code may be written as bytes, by `emit/x86`.
     """
 
     lanes: int
     scalar: str = "double"
     fused: bool = False
     registers: int = 16
+    direct: bool = False
 
-    @property
+    @cached_property
     def type(self) -> str:
         """The LLVM type of a value."""
         return self.scalar if self.lanes == 1 else f"<{self.lanes} x {self.scalar}>"
 
-    @property
+    @cached_property
     def bits(self) -> str:
         """The LLVM type of its bits."""
         word = f"i{8 * self.word}"
         return word if self.lanes == 1 else f"<{self.lanes} x {word}>"
 
-    @property
+    @cached_property
     def truth(self) -> str:
         """The LLVM type of a comparison."""
         return truth_of(self.type)
 
-    @property
+    @cached_property
     def suffix(self) -> str:
-        """How intrinsics on it end, and the names of its functions."""
+        """How intrinsics on it end."""
         word = f"f{8 * self.word}"
         return word if self.lanes == 1 else f"v{self.lanes}{word}"
 
-    name = suffix
-
     @property
+    def name(self) -> str:
+        """How the names of its functions end."""
+        return self.suffix
+
+    @cached_property
     def word(self) -> int:
         """The bytes of one number."""
         return 8 if self.scalar == "double" else 4
 
-    @property
+    @cached_property
     def bytes(self) -> int:
         """The size of a value in memory."""
         return self.lanes * self.word

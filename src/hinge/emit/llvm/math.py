@@ -19,7 +19,7 @@ from ...graph.operations import SINCOS, intrinsics, library_functions
 from .builder import UNLIKELY, Function, Value
 from .flavor import Flavor
 
-__all__ = ["angles_loop", "declarations", "library", "sincos"]
+__all__ = ["Series", "angles_loop", "declarations", "library", "sincos"]
 
 # the largest argument of the fast path
 _LARGE = {"double": 1.6e6, "float": 6e3}
@@ -86,7 +86,7 @@ _COS = {
 
 def sincos(code: Function, f: Flavor, x: Value) -> tuple[Value, Value]:
     """Both of an angle."""
-    w = _Series(code, f)
+    w = Series(code, f)
     beyond = w.beyond(x)
     large = w.any(beyond)
     s, c = w.both(x)
@@ -106,7 +106,7 @@ def angles_loop(f: Flavor) -> str:
     """
     code = Function(f"angles_{f.name}", "void", "ptr both", "i64 n", attributes="noinline #0")
     both, n = code.parameters
-    align, w = f"align {f.bytes}", _Series(code, f)
+    align, w = f"align {f.bytes}", Series(code, f)
     with code.count(0, n) as loop:
         at_sine = code.at(both, loop.i, f.type)
         at_cosine = code.at(both, code.op("add", loop.i, n), f.type)
@@ -123,28 +123,33 @@ def angles_loop(f: Flavor) -> str:
     return code.ret().text()
 
 
-class _Series:
+class Series:
     """The arithmetic of both, in a function that is being written."""
 
     def __init__(self, code: Function, f: Flavor) -> None:
         self.code, self.f = code, f
 
     def mul(self, a: Value, b: Value) -> Value:
+        """A product, rounded."""
         return self.code.op("fmul", a, b)
 
     def sub(self, a: Value, b: Value) -> Value:
+        """A difference, rounded."""
         return self.code.op("fsub", a, b)
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
+        """a b + c, rounded once where that is one operation."""
         return self.code.call(f"llvm.fmuladd.{self.f.suffix}", a, b, c, result=self.f.type)
 
     def horner(self, z: Value, coefficients: Sequence[float]) -> Value:
+        """A polynomial, from the highest power down."""
         value = self.f.value(coefficients[0])
         for c in coefficients[1:]:
             value = self.fma(value, z, self.f.value(c))
         return value
 
     def bits(self, x: Value) -> Value:
+        """The bits of a number."""
         return self.code.cast("bitcast", x, self.f.bits)
 
     def beyond(self, x: Value) -> Value:
@@ -161,13 +166,17 @@ class _Series:
 
     def both(self, x: Value) -> tuple[Value, Value]:
         """Sine and cosine of what is not too large."""
-        code, f = self.code, self.f
-        if f.fused:
+        if self.f.fused:
             r, quadrant = self.reduced_fused(x)
             sine, cosine = self.kernels_fused(r)
         else:
             r, tail, quadrant = self.reduced(x)
             sine, cosine = self.kernels(r, tail)
+        return self.turned(quadrant, sine, cosine)
+
+    def turned(self, quadrant: Value, sine: Value, cosine: Value) -> tuple[Value, Value]:
+        """Both, after so many quarter turns."""
+        code, f = self.code, self.f
         odd = code.op("and", quadrant, f.pattern(1))
         swap = code.compare("icmp ne", odd, f.pattern(0))
         s, c = code.select(swap, cosine, sine), code.select(swap, sine, cosine)

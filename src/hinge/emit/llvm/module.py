@@ -6,31 +6,53 @@ zeros, other constants and repeated values cost nothing to compute or to compile
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from ...graph.loop import LoopProgram
 from ...graph.program import Program
+from ...graph.relay import Relay
 from ...graph.scan import Scan
 from ..layout import Layout, LoopLayout
+from ..x86.object import Assembled, object_file
 from .batch import run
-from .body import all_bodies, bodies
+from .body import Bodies, Plan, all_bodies, bodies
 from .builder import HEAD, Function, i64
-from .fast import batch_call, single_call
+from .fast import batch_call, sample_run, single_call
 from .flavor import Flavor
-from .loop import loop_bodies
+from .loop import Tables, escaped, loop_bodies
 from .math import angles_loop, declarations, library
 from .scan import scan_parts
 from .stream import streamed, streams
 from .tiles import row_sums, sums, tiles
 
-__all__ = ["MOST_FOR_SINGLE", "module_text"]
+__all__ = ["MOST_FOR_SINGLE", "module_text", "module_texts"]
 
-# larger programs get no code for single calls: it would take as long to compile as the rest, or,
-# where loops keep it short, too much of the stack.  What it gives: derivatives of an impact of
-# Talos, 72 600 operations, 88 → 12 µs a call, the first 5.4 → 8.7 s
+# larger straight-line programs get no code for single calls: it would take as long to compile as
+# the rest.  What it gives: derivatives of an impact of Talos, 72 600 operations, 88 → 12 µs a call,
+# the first 5.4 → 8.7 s
 MOST_FOR_SINGLE = 80_000
-MOST_STACK = 1 << 18
+
+
+# operations past which bodies are compiled apart, and how many of them together: enough for a
+# thread to have some work, few enough for all of them to have some
+MOST_TOGETHER, TOGETHER = 2000, 3
+# the same where most bodies need no compiler
+MOST_WITH_MAIN = 300
+
+# operations from which on single calls are written as bytes too: LLVM has shorter instructions for
+# one number, and its code for single calls of small programs is up to a tenth quicker (Panda's ∂q̈,
+# 5200 operations, 2.5 and 2.7 µs); of large ones it would take a second to compile
+LEAST_SINGLE_DIRECT = 10_000
+
+# bytes that a tile of samples may take: where it is more than caches hold, fewer samples at once
+# are quicker.  Snakes, one thread: ν̇ of 4096 bodies, 14 MB, 175 ns a body and state in 8 lanes and
+# 99 in 4; hybrid dynamics, 8 MB, 51 and 42; forward dynamics, 3.4 MB, 24 and 25
+MOST_AT_ONCE, LEAST_LANES = 4 << 20, 2
+
+# text, or bodies with what they are called by and called with
+_Part = str | tuple[Bodies, Program | LoopProgram | Relay, Flavor]
 
 
 def module_text(
@@ -38,55 +60,117 @@ def module_text(
 ) -> str:
     """The module: `run` for batches, `one` and `many` for calls from Python; a scan has only `run`.
 
+    `single` does what `run` does for one sample, where there is `one`.
+
     strict: a sample with an argument or a result that is not finite gets NaN in all of its results,
     and a single call with one is handed on.  wide: what one value of many samples is.
     python: whether calls from Python get code; else the module needs nothing of Python.
     """
-    one = replace(wide, lanes=1)
+    texts: list[Any] = []
+    for part in _parts(program, replace(wide, direct=False), strict, python):
+        texts += [part] if isinstance(part, str) else [*part[0].pieces, _all(*part)]
+    return "\n".join(texts)
+
+
+def module_texts(
+    program: Program | LoopProgram | Scan, wide: Flavor, strict: bool = False, python: bool = True
+) -> Iterator[str | bytes]:
+    """The same as several modules, written one after the other, to be compiled apart.
+
+    The last one calls functions of the others, of which some may be an object file already.
+    """
+    if sum(program.ops) <= (MOST_WITH_MAIN if wide.direct else MOST_TOGETHER):
+        yield module_text(program, wide, strict, python)
+        return
+    main, assembled = [], []
+    for part in _parts(program, wide, strict, python):
+        if isinstance(part, str):
+            main.append(part)
+            continue
+        made, _, flavor = part
+        yield from _pieces(made, flavor, assembled)
+        main += [made.declared, _all(*part)]
+    if assembled:
+        yield object_file(assembled)
+    yield "\n".join(main)
+
+
+def _pieces(made: Bodies, flavor: Flavor, assembled: list[Assembled]) -> Iterator[str]:
+    """Modules of those bodies that are text; the others are put to what is assembled."""
+    needed, group = [HEAD, library(), declarations(flavor)], []
+    for piece in made.pieces:
+        if not isinstance(piece, str):
+            assembled.append(piece)
+            continue
+        group.append(piece)
+        if len(group) == TOGETHER:
+            yield "\n".join([*needed, *group])
+            group = []
+    if group:
+        yield "\n".join([*needed, *group])
+
+
+def _parts(
+    program: Program | LoopProgram | Scan, wide: Flavor, strict: bool, python: bool
+) -> Iterator[_Part]:
+    yield from (HEAD, library())
     if isinstance(program, Scan):
-        layout, names, parts = scan_parts(program, wide, strict)
-        whole = all_bodies(layout.program, wide, names)
-        return "\n".join([HEAD, library(), _index(layout), whole, *parts])
+        layout, made, parts = scan_parts(program, wide, strict)
+        yield from (_index(layout), made.first, (made, program.step, wide), *parts)
+        return
     layout: Any = LoopLayout(program) if isinstance(program, LoopProgram) else Layout(program)
-    text, slots = _evaluation(layout, wide, wide)
-    parts = [HEAD, library(), _index(layout), tiles(wide), angles_loop(wide), text]
+    wide = _in_caches(layout, wide)
+    direct = wide.direct and sum(program.ops) > LEAST_SINGLE_DIRECT
+    one, made = replace(wide, lanes=1, direct=direct), _bodies(layout, wide, wide)
+    yield from (_index(layout), tiles(wide), angles_loop(wide), declarations(wide), made.first)
+    yield made, program, wide
     if strict:
-        parts += [sums(wide), row_sums(wide)]
-    parts += [*_runs(layout, wide, strict), _workspace(layout, wide, slots)]
+        yield from (sums(wide), row_sums(wide))
+    yield from (*_runs(layout, wide, strict), _workspace(layout, wide, made.slots))
     if python:
-        parts.append(batch_call(layout, one, wide))
-    if python and _fits_single_calls(program, slots, one):
-        text, slots = _evaluation(layout, one, wide)
-        parts += [text, single_call(layout, one, wide, slots, strict)]
-    return "\n".join(parts)
+        yield batch_call(layout, one, wide)
+    if python and (isinstance(program, LoopProgram) or sum(program.ops) <= MOST_FOR_SINGLE):
+        made = _bodies(layout, one, wide, made.plan)
+        yield from (declarations(one), made.first, (made, program, one))
+        own = (layout, one, wide, made.slots, strict)
+        yield from (single_call(*own), sample_run(*own))
 
 
-def _evaluation(layout: Any, flavor: Flavor, wide: Flavor) -> tuple[str, int]:
-    """What evaluates values of one flavor, and how many workspace slots it wants."""
+def _in_caches(layout: Any, wide: Flavor) -> Flavor:
+    """As many lanes as a long mechanism leaves room for."""
+    slots = Tables(layout).size if isinstance(layout.program, LoopProgram) else 0
+    while _room(layout, wide, slots) > MOST_AT_ONCE and wide.lanes > LEAST_LANES:
+        wide = replace(wide, lanes=wide.lanes // 2)
+    return wide
+
+
+def _bodies(layout: Any, flavor: Flavor, wide: Flavor, plan: Plan | None = None) -> Bodies:
     looped = isinstance(layout.program, LoopProgram)
-    made = loop_bodies(layout, flavor) if looped else bodies(layout, flavor, wide)
-    text, names, slots = made
-    return "\n".join([declarations(flavor), text, all_bodies(layout.program, flavor, names)]), slots
+    if looped:
+        # the wide bodies come first, and the others share their tables
+        return loop_bodies(layout, flavor, tables=flavor is wide)
+    return bodies(layout, flavor, wide, plan=plan)
 
 
-def _fits_single_calls(program: Program | LoopProgram, slots: int, f: Flavor) -> bool:
-    if isinstance(program, LoopProgram):
-        return slots * f.bytes <= MOST_STACK
-    return sum(program.ops) <= MOST_FOR_SINGLE
+def _all(made: Bodies, program: Program | LoopProgram | Relay, flavor: Flavor) -> str:
+    return all_bodies(program, flavor, made.names)
 
 
 def _index(layout: Layout) -> str:
     """For every entry of every result, the number of its value."""
-    n = len(layout.index)
-    entries = ", ".join(f"i32 {i}" for i in layout.index)
-    return f"@index = internal constant [{n} x i32] [{entries}]"
+    x = layout.index.astype("<i4")
+    return f'@index = internal constant [{x.nbytes} x i8] c"{escaped(x)}", align 64'
 
 
 def _workspace(layout: Layout, wide: Flavor, slots: int) -> str:
-    """How many bytes of scratch `run` wants, in whole lines."""
+    """How many bytes of scratch `run` wants."""
+    return Function("workspace", "i64", linkage="").ret(i64(_room(layout, wide, slots))).text()
+
+
+def _room(layout: Layout, f: Flavor, slots: int) -> int:
+    """How many bytes a tile of samples takes, in whole lines."""
     values = sum(layout.program.input_sizes) + layout.size + slots
-    size = -(-values * wide.bytes // 64) * 64
-    return Function("workspace", "i64", linkage="").ret(i64(size)).text()
+    return -(-values * f.bytes // 64) * 64
 
 
 def _runs(layout: Layout, f: Flavor, strict: bool) -> list[str]:

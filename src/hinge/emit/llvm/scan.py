@@ -9,32 +9,37 @@ from __future__ import annotations
 
 from itertools import accumulate
 
+from ...graph.relay import Relay
 from ...graph.scan import Scan
 from ..layout import Layout
 from .batch import indexed
-from .body import bodies, put_constants
+from .body import Bodies, bodies, put_constants
 from .builder import Function, Value, i64
 from .flavor import Flavor, number_text
 from .math import angles_loop, declarations
+from .relay import relay_bodies
 from .tiles import sums, tiles
 
-__all__ = ["scan_parts"]
+__all__ = ["scan_parts", "take"]
 
 
-def scan_parts(scan: Scan, f: Flavor, strict: bool) -> tuple[Layout, list[str], list[str]]:
-    """Where results go, the names of the bodies, and the texts that a module has of its own.
+def scan_parts(scan: Scan, f: Flavor, strict: bool) -> tuple[Layout, Bodies, list[str]]:
+    """Where results go, the bodies, and the texts that a module has of its own.
 
     strict: a sample with an argument or a state that is not finite is NaN from the next record on.
     """
-    layout = Layout(scan.step)
-    text, names, slots = bodies(layout, f, f)
+    if isinstance(scan.step, Relay):
+        layout, made = relay_bodies(scan.step, f)
+    else:
+        layout = Layout(scan.step)
+        made = bodies(layout, f, f)
     rows = tiles(f) if f.lanes > 1 else _rows_alone(f)
-    parts = [declarations(f), angles_loop(f), text, rows, _splat(f), _take(f), _fetch(f)]
+    parts = [declarations(f), angles_loop(f), rows, _splat(f), take(f), _fetch(f)]
     parts += [_table(scan, f), sums(f)] if strict else [_table(scan, f)]
     loop = _Loop(scan, layout, f, strict)
-    size = i64((loop.scratch + slots) * f.bytes)
+    size = i64((loop.scratch + made.slots) * f.bytes)
     workspace = Function("workspace", "i64", linkage="").ret(size).text()
-    return layout, names, [*parts, loop.text(), workspace]
+    return layout, made, [*parts, loop.text(), workspace]
 
 
 def _table(scan: Scan, f: Flavor) -> str:
@@ -64,7 +69,7 @@ def _splat(f: Flavor) -> str:
     return code.ret().text()
 
 
-def _take(f: Flavor) -> str:
+def take(f: Flavor) -> str:
     """n values to the places that the index has for them."""
     given = "ptr noalias from", "ptr index", "ptr noalias to", "i64 n"
     code = Function(f"take_{f.name}", "void", *given)
@@ -104,7 +109,7 @@ class _Loop:
         self.entries = list(accumulate(scan.step.output_sizes, initial=0))
         # a value that is two entries of the states, or a constant, has to be put in its places
         self.together = sum(self.sizes[: scan.states])
-        self.in_place = layout.index[: self.together] == list(range(self.together))
+        self.in_place = list(layout.index[: self.together]) == list(range(self.together))
         self.block = layout.size if self.in_place else max(self.together, layout.size)
         given = "ptr arrays", "ptr strides", "ptr jumps", "ptr plan", "i64 begin", "i64 end"
         self.code = Function("run", "void", *given, "ptr scratch", linkage="")

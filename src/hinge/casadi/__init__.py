@@ -1,0 +1,6 @@
+"""Compiled kernels as functions of CasADi, with exact derivatives, for optimisation."""
+
+from .function import function
+from .methods import robot
+
+__all__ = ["function", "robot"]

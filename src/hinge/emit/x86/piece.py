@@ -1,0 +1,318 @@
+"""A piece of a program as a function of machine code: every value in the register that it stays in.
+
+Which values are in registers, and until when, is planned (`graph/workspace.py`), so that there is
+nothing to decide but their numbers.  What is fetched for one operation alone is an operand in
+memory, and so are constants; a product and the only sum that uses it are one operation.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from ...graph.scalar import Node
+from ...graph.workspace import Step
+from .instructions import MORE, PASSED, Code, Memory, instructions
+
+__all__ = ["Places", "UnknownError", "machine_code"]
+
+_REGISTERS = 32
+_DOUBLE = struct.Struct("<d")
+# what compares are for: less, and not equal or not a number
+_LESS, _DIFFERENT = b"\x11", b"\x04"
+# lanes of mask 1; the same, and 0 in the others
+_CHOSEN, _CHOSEN_ALONE = 0x01, 0x81
+
+
+class UnknownError(Exception):
+    """Something that only LLVM knows."""
+
+
+class Places(NamedTuple):
+    """Where values are in memory.
+
+    inputs: for every flat input which argument and which entry; slot: in the workspace; result: in
+    the results, each by the number of a node.
+    """
+
+    arguments: int
+    inputs: Sequence[tuple[int, int]]
+    slot: Mapping[int, int]
+    result: Mapping[int, int]
+
+
+def machine_code(
+    steps: Sequence[Step], made: Iterable[Node], places: Places, lanes: int, word: int
+) -> bytes:
+    """The function; made: results that are in memory elsewhere.  It may raise `UnknownError`."""
+    return _Piece(places, lanes, word).finished(steps, made)
+
+
+@final
+class _Piece:
+    def __init__(self, places: Places, lanes: int, word: int) -> None:
+        self.code, self.places, self.bytes = Code(word), places, lanes * word
+        self.alone, self.word = lanes == 1, word
+        self.known, self.bases = instructions(lanes, word), _bases(places.arguments + 2)
+        self.held: dict[int, int] = {}
+        self.free = list(range(_REGISTERS))
+        self.gone: Collection[int] = ()
+        self.borrowed: list[int] = []
+
+    def finished(self, steps: Sequence[Step], made: Iterable[Node]) -> bytes:
+        """The whole function."""
+        for i, base in enumerate(self.bases):
+            if base in MORE:
+                self.code.fetch_pointer(base, _on_stack(i))
+        product: Node | None = None
+        for i, step in enumerate(steps):
+            if i + 1 < len(steps) and self.is_melted(step.node, steps[i + 1]):
+                product = step.node
+            else:
+                self.step(step, product)
+                product = None
+        for node in made:
+            self.code.put(self.known["load"], 0, 0, self.memory(node))
+            self.store(0, self.places.arguments, self.places.result[node.id])
+        return self.code.finished()
+
+    def is_melted(self, node: Node, after: Step) -> bool:
+        """Whether a product is one operation with the sum that comes next."""
+        return (
+            node.op == "mul"
+            and after.node.op in ("add", "sub")
+            and node.id in after.gone
+            and node.id not in self.places.slot
+            and node.id not in self.places.result
+            and sum(a is node for a in after.node.args) == 1
+        )
+
+    def step(self, step: Step, product: Node | None) -> None:
+        """An operation, perhaps with a product; then what is needed no more leaves."""
+        node, gone = step
+        operands = [a for a in node.args if a is not product]
+        read = operands if product is None else [*product.args, *operands]
+        self.gone = gone
+        for id in gone:
+            if id in self.held and all(a.id != id for a in read):
+                self.free.append(self.held.pop(id))
+        if product is None:
+            to = _OPERATIONS.get(node.op, _unknown)(self, *operands)
+        else:
+            form = "plus" if node.op == "add" else "minus" if node.args[0] is product else "from"
+            to = self.fused(form, *product.args, *operands)
+        held = self.held
+        for id in gone:
+            register = held.pop(id, to)
+            if register != to:
+                self.free.append(register)
+        self.free += [r for r in self.borrowed if r != to]
+        self.borrowed.clear()
+        held[node.id] = to
+        self.kept(node, to)
+        if node.id in gone:
+            self.free.append(held.pop(node.id))
+
+    # registers and memory
+
+    def take(self) -> int:
+        """A register that is free."""
+        if not self.free:
+            raise UnknownError
+        return self.free.pop()
+
+    def is_in_memory(self, node: Node) -> bool:
+        """Whether it is fetched for this operation alone."""
+        return node.op == "const" or (node.id not in self.held and node.id in self.gone)
+
+    def memory(self, node: Node) -> Memory:
+        """Where it is when it is in no register."""
+        if node.op == "const":
+            return self.number(node.value)
+        places = self.places
+        if node.id in places.slot:
+            base, index = places.arguments + 1, places.slot[node.id]
+        elif node.op != "input":
+            base, index = places.arguments, places.result[node.id]
+        else:
+            base, index = places.inputs[node.value]
+        return Memory(self.pointer(base), index * self.bytes, self.alone)
+
+    def number(self, x: float) -> Memory:
+        """A constant; what is out of range is infinite."""
+        if self.word == 8:
+            return self.code.constant(_DOUBLE.pack(x))
+        with np.errstate(over="ignore"):
+            return self.code.constant(np.float32(x).tobytes())
+
+    def fetched(self, node: Node) -> int:
+        """The register it is in, fetched if it is not."""
+        register = self.held.get(node.id)
+        if register is None:
+            register = self.take()
+            if node.op == "const":
+                self.borrowed.append(register)
+                self.code.put(self.known["spread"], register, 0, self.memory(node))
+            else:
+                self.held[node.id] = register
+                self.code.put(self.known["load"], register, 0, self.memory(node))
+        return register
+
+    def operand(self, node: Node) -> int | Memory:
+        """A last operand."""
+        return self.memory(node) if self.is_in_memory(node) else self.fetched(node)
+
+    def target(self, *registers: int | Memory) -> int:
+        """Where a result goes: to one of these if what it holds is not needed again."""
+        for register in registers:
+            if isinstance(register, int) and self.is_last(register):
+                return register
+        return self.take()
+
+    def is_last(self, register: int) -> bool:
+        """Whether what a register holds leaves after this operation."""
+        if register in self.borrowed:
+            return True
+        return any(self.held.get(id) == register for id in self.gone)
+
+    def store(self, register: int, pointer: int, index: int) -> None:
+        """To a place."""
+        at = Memory(self.pointer(pointer), index * self.bytes)
+        self.code.put(self.known["store"], register, 0, at)
+
+    def pointer(self, i: int) -> int:
+        """The register of pointer i, fetched for the very next instruction if it has none."""
+        base = self.bases[i]
+        if base < 0:
+            base = MORE[-1]
+            self.code.fetch_pointer(base, _on_stack(i))
+        return base
+
+    def kept(self, node: Node, register: int) -> None:
+        """A value in its places."""
+        places = self.places
+        if node.id in places.slot:
+            self.store(register, places.arguments + 1, places.slot[node.id])
+        if node.id in places.result:
+            self.store(register, places.arguments, places.result[node.id])
+
+    # operations
+
+    def binary(self, name: str, a: Node, b: Node) -> int:
+        """a ∘ b."""
+        first = self.fetched(a)
+        last = self.operand(b)
+        to = self.target(first, last)
+        self.code.put(self.known[name], to, first, last)
+        return to
+
+    def either(self, name: str, a: Node, b: Node) -> int:
+        """The same where a and b may change places."""
+        return self.binary(name, b, a) if self.is_in_memory(a) else self.binary(name, a, b)
+
+    def sign(self, name: str, a: Node) -> int:
+        """a with the other sign ("xor"), or without one ("and")."""
+        first, bit = self.fetched(a), 1 << 8 * self.word - 1
+        mask = self.code.constant((bit - (name == "and")).to_bytes(self.word, "little"))
+        to = self.target(first)
+        self.code.put(self.known[name], to, first, mask)
+        return to
+
+    def root(self, a: Node) -> int:
+        """√a."""
+        last = self.operand(a)
+        to = self.target(last)
+        self.code.put(self.known["sqrt"], to, 0, last)
+        return to
+
+    def less(self, a: Node, b: Node) -> int:
+        """1 where a < b, else 0."""
+        first, last = self.fetched(a), self.operand(b)
+        self.code.put(self.known["compare"], 1, first, last, more=_LESS)
+        to = self.target(first, last)
+        one = self.number(1.0)
+        self.code.put(self.known["spread"], to, 0, one, _CHOSEN_ALONE)
+        return to
+
+    def where(self, condition: Node, a: Node, b: Node) -> int:
+        """a where the condition is not 0, else b."""
+        first, zero = self.fetched(condition), self.number(0.0)
+        self.code.put(self.known["compare"], 1, first, zero, more=_DIFFERENT)
+        otherwise, last = self.fetched(b), self.operand(a)
+        to = self.target(otherwise, last, first)
+        self.code.put(self.known["choose"], to, otherwise, last, _CHOSEN)
+        return to
+
+    def fused(self, name: str, x: Node, y: Node, z: Node) -> int:
+        """x · y + z or the like, at once."""
+        if self.is_in_memory(x):
+            x, y = y, x
+        if self.is_in_memory(z):
+            return self.fused_with_sum_in_memory(name, x, y, z)
+        a, c = self.fetched(x), self.fetched(z)
+        b = self.operand(y)
+        if self.is_last(c):
+            self.code.put(self.known[f"{name}231"], c, a, b)
+            return c
+        if self.is_last(a):
+            self.code.put(self.known[f"{name}132"], a, c, b)
+            return a
+        if isinstance(b, int) and self.is_last(b):
+            self.code.put(self.known[f"{name}213"], b, a, c)
+            return b
+        to = self.take()
+        if isinstance(b, int):
+            self.code.put(self.known["copy"], to, 0, c)
+            self.code.put(self.known[f"{name}231"], to, a, b)
+        else:
+            self.code.put(self.known["spread" if y.op == "const" else "load"], to, 0, b)
+            self.code.put(self.known[f"{name}213"], to, a, c)
+        return to
+
+    def fused_with_sum_in_memory(self, name: str, x: Node, y: Node, z: Node) -> int:
+        """The same where z is fetched for that alone."""
+        a, b, c = self.fetched(x), self.fetched(y), self.memory(z)
+        for to, other in ((a, b), (b, a)):
+            if self.is_last(to):
+                self.code.put(self.known[f"{name}213"], to, other, c)
+                return to
+        to = self.take()
+        self.code.put(self.known["spread" if z.op == "const" else "load"], to, 0, c)
+        self.code.put(self.known[f"{name}231"], to, a, b)
+        return to
+
+
+def _bases(pointers: int) -> list[int]:
+    """The register of each pointer, −1 where there are too many: results and workspace have one."""
+    free = [*PASSED, *MORE]
+    if pointers <= len(free):
+        return free[:pointers]
+    return [*PASSED, *[-1] * (pointers - len(PASSED) - 2), *MORE[:2]]
+
+
+def _on_stack(i: int) -> int:
+    """Where pointer i is passed, past the address to return to."""
+    return 8 + 8 * (i - len(PASSED))
+
+
+def _unknown(piece: _Piece, *operands: Node) -> int:
+    raise UnknownError
+
+
+# of equal or of no numbers the least and the greatest are the last operand, in hinge the first
+_OPERATIONS: Mapping[str, Callable[..., Any]] = {
+    "add": lambda piece, a, b: piece.either("add", a, b),
+    "sub": lambda piece, a, b: piece.binary("sub", a, b),
+    "mul": lambda piece, a, b: piece.either("mul", a, b),
+    "div": lambda piece, a, b: piece.binary("div", a, b),
+    "min": lambda piece, a, b: piece.binary("min", b, a),
+    "max": lambda piece, a, b: piece.binary("max", b, a),
+    "neg": lambda piece, a: piece.sign("xor", a),
+    "abs": lambda piece, a: piece.sign("and", a),
+    "sqrt": _Piece.root,
+    "less": _Piece.less,
+    "where": _Piece.where,
+}
