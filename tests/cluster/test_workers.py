@@ -1,8 +1,11 @@
 """A real scheduler and worker processes: what they give is what one process gives, to the bit."""
 
 import os
+import pickle
 import signal
+import sys
 from math import fsum
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -15,10 +18,12 @@ from cluster.on_worker import (
     count_compilations,
     die_once,
     get_a_card,
+    last,
     launches,
     lose_the_card,
 )
 from hinge import cluster, zoo
+from hinge.cluster.parcel import Parcel
 
 dask = pytest.importorskip("dask", reason=".ci/frameworks has Dask")
 da = pytest.importorskip("dask.array")
@@ -73,11 +78,6 @@ def cartpole():
 
 
 POINTS = cluster.samples(500, seed=3, gain=(5.0, 50.0), mass=(0.5, 2.0), q=([-0.1] * 2, [0.1] * 2))
-
-
-def last(q, qd, worst):
-    """The largest angle of all times."""
-    return worst[-1]
 
 
 START = {"qd": np.zeros(2), "worst": 0.0, "steps": 50, "every": 50}
@@ -219,6 +219,26 @@ def test_a_poisoned_block_is_named_and_the_rest_delivered(client):
     # without a report it raises, and says the same
     with pytest.raises(hinge.HingeError, match="block 2, 100 samples from 200 on: ArgumentErr"):
         cluster.map(robot.forward_dynamics, *arrays).compute()
+
+
+def test_what_workers_cannot_import_is_said(client):
+    """Nobody waits for workers that end and start for ever."""
+    only_here = ModuleType("only_here")
+    exec("def measured(gain):\n    return gain\n", only_here.__dict__)
+    sys.modules["only_here"] = only_here
+    try:
+        task = cluster.study(
+            only_here.measured, cluster.grid(gain=[1.0, 2.0]), {"m": cluster.mean()}
+        )
+        found = client.compute(task)
+        with pytest.raises(hinge.HingeError, match="could not unpickle.*'only_here'.*upload_file"):
+            found.result(timeout=60)
+        closed = pickle.dumps(Parcel("a study", only_here.measured))
+        assert pickle.loads(closed).open() is only_here.measured
+    finally:
+        del sys.modules["only_here"]
+    with pytest.raises(hinge.HingeError, match="a study: a worker could not unpickle it"):
+        pickle.loads(closed).open()
 
 
 def test_tasks_have_the_names_of_what_they_do(client, cartpole):

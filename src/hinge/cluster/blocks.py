@@ -18,6 +18,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..runtime.arguments import Argument, check_kind, leading_shape
+from .parcel import Parcel
 from .trouble import Trouble, block_failed, failed, spoiled
 from .work import Place, Work
 
@@ -106,7 +107,10 @@ def _done(
     samples = tuple(range(len(grid)))
     token = dask.base.tokenize(work.token, place, report, *(x.name for x in pairs[::2]))
     shipped = dask.delayed(
-        work, pure=True, traverse=False, name=f"{work.name}_compiled-{work.token}"
+        Parcel(work.where, work),
+        pure=True,
+        traverse=False,
+        name=f"{work.name}_compiled-{work.token}",
     )
     run = partial(_run_block, place=place, report=report, alone=bool(alone))
     found = (layers.ArrayBlockIdDep(grid), samples, layers.ArraySliceDep(grid), samples)
@@ -133,7 +137,7 @@ class _Done(NamedTuple):
 
 
 def _run_block(
-    work: Work,
+    sent: Parcel,
     block: tuple[int, ...],
     extent: tuple[slice, ...],
     *arrays: np.ndarray,
@@ -142,6 +146,7 @@ def _run_block(
     alone: bool,
 ) -> _Done:
     """On a worker."""
+    work: Work = sent.open()
     axes = len(extent)
     try:
         results = work(arrays, place, alone)

@@ -20,6 +20,7 @@ from ..runtime.door import owner_of
 from ..runtime.kernel import Kernel
 from ..runtime.rollout import Rollout
 from ..runtime.threads import limited
+from .parcel import Parcel
 from .points import Points
 from .reductions import Block, Reduction
 from .trouble import Trouble, failed, spoiled
@@ -151,7 +152,9 @@ def studied(
         raise ArgumentError(f"{where}: {', '.join(both)} is both of the points and a setting")
     check_whole(where, "size", size, above=1)
     job = _Job(where, what, points, reduce, settings, place)
-    sent = dask.delayed(job, traverse=False, name=f"{job.name}_compiled-{uuid4().hex}")
+    sent = dask.delayed(
+        Parcel(where, job), traverse=False, name=f"{job.name}_compiled-{uuid4().hex}"
+    )
     graph, last = _tasks(job.name, sent.key, len(points), size)
     layers = import_module("dask.highlevelgraph").HighLevelGraph
     whole = layers.from_collections(last, graph, dependencies=[sent])
@@ -186,8 +189,9 @@ def _blocks(count: int, size: int) -> Iterator[tuple[int, int]]:
         begin = end
 
 
-def _run(job: _Job, number: int, begin: int, end: int) -> _Partial:
+def _run(sent: Parcel, number: int, begin: int, end: int) -> _Partial:
     """On a worker: a block."""
+    job: _Job = sent.open()
     count, extent = end - begin, (slice(begin, end),)
     try:
         points = job.points.block(begin, end)
@@ -211,8 +215,9 @@ def _finite(x: np.ndarray) -> Any:
     return np.isfinite(x).reshape(len(x), -1).all(axis=1)
 
 
-def _together(job: _Job, parts: list[_Partial]) -> _Partial:
+def _together(sent: Parcel, parts: list[_Partial]) -> _Partial:
     """On a worker: what blocks that follow each other give."""
+    job: _Job = sent.open()
     states = []
     for i, reduction in enumerate(job.reduce.values()):
         there = [part.states[i] for part in parts if part.states[i] is not None]
@@ -224,8 +229,9 @@ def _together(job: _Job, parts: list[_Partial]) -> _Partial:
     return _Partial(tuple(states), sum(part.samples for part in parts), troubles)
 
 
-def _finished(job: _Job, part: _Partial) -> Findings:
+def _finished(sent: Parcel, part: _Partial) -> Findings:
     """On a worker: the end."""
+    job: _Job = sent.open()
     found = {
         name: None if state is None else reduction.finish(state)
         for (name, reduction), state in zip(job.reduce.items(), part.states, strict=True)
