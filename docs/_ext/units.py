@@ -45,7 +45,7 @@ RESULTS = {
         "those of the result over those of the variable": "forward_dynamics_derivatives "
         "hybrid_dynamics_derivatives constrained_forward_dynamics_derivatives "
         "impulse_dynamics_derivatives disturbance_jacobian schur_blocks",
-        "N m, N; rad/s², m/s²": "hybrid_dynamics constrained_forward_dynamics "
+        "N m, N; rad/s², m/s²": "hybrid_dynamics hybrid_dynamics_jvp constrained_forward_dynamics "
         "constrained_hybrid_dynamics constrained_inverse_dynamics",
         "rad/s, m/s; N m s, N s": "impulse_dynamics",
         "N": "friction_residuals",

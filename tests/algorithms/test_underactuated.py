@@ -139,6 +139,12 @@ def test_derivatives_are_those_of_complex_steps(name):
     for part, step in steps.items():
         expected = np.array([complex_step(step(e)) for e in np.eye(robot.nv)]).T
         assert_close(getattr(got, part), expected, 100 * EPS * conditioning(robot, s.q))
+    d = np.random.default_rng(9).normal(size=(3, robot.nv))
+    change = robot.alg.hybrid_dynamics_jvp(s.q, s.qd, given, given, *d, mask, s.f_ext)
+    along_d = complex_step(
+        lambda h: found(along(robot, s.q, d[0])(h), s.qd + h * d[1], given + h * d[2])
+    )
+    assert_close(change, along_d, 100 * EPS * conditioning(robot, s.q))
 
 
 def test_derivatives_through_the_front_door():
@@ -173,6 +179,55 @@ def test_compiled_splits_agree_with_the_generic_code(name):
     ):
         assert_close(got[0], expected.tau, bound)
         assert_close(got[1], expected.qdd, bound)
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_changes_in_one_direction_are_compiled(name):
+    robot, s = DOORS[name], random_state(DOORS[name], 7)
+    mask, d = random_mask(robot, 1007), np.random.default_rng(7).normal(size=(4, robot.nv))
+    given = (s.q, s.qd, s.qdd, d[0])
+    expected = robot.alg.hybrid_dynamics_jvp(*given, *d[1:], mask, s.f_ext)
+    bound = 50 * EPS * conditioning(robot, s.q)
+    assert_close(robot.hybrid_dynamics_jvp(*given, *d[1:], mask, s.f_ext), expected, bound)
+    blended = robot.hybrid_dynamics_jvp(*given, *d[1:], mask[None], s.f_ext)
+    assert_close(blended[0], expected, bound)
+
+
+def test_matrices_of_a_long_split_come_by_columns():
+    """Batches, one sample, a sample that is not finite, out, every spelling of the split."""
+    robot, rng = LONG, np.random.default_rng(11)
+    mask, frame = random_mask(robot, 1011).astype(bool), LONG.frame_names[-1]
+    q, (qd, x) = robot.random_configuration(rng, (3,)), rng.normal(size=(2, 3, robot.nv))
+    joints = [b.joint_name for b in robot.mechanism.bodies[1:]]
+    named = [n for n in joints if robot.v_slice(n).stop - robot.v_slice(n).start == 1][::2]
+    asked = [
+        ("active_inertia", (q,), {"active": mask}),
+        ("disturbance_jacobian", (q,), {"active": mask.tolist()}),
+        ("generalized_jacobian", (q,), {"active": named, "frame": frame, "reference": "body"}),
+        ("hybrid_dynamics_derivatives", (q, qd, x, x), {"active": mask}),
+    ]
+    for name, arrays, split in asked:
+        assert "column by column" in robot.explain(name, **split)
+        call, plain = getattr(robot, name), getattr(robot.alg, name)
+        got = as_tuple(call(*arrays, **split))
+        one = as_tuple(call(*(a[1] for a in arrays), **split))
+        expected = as_tuple(plain(*(a[1] for a in arrays), **split))
+        for a, b, c in zip(got, one, expected, strict=True):
+            assert_close(a[1], c, 50 * EPS * conditioning(robot, q[1]))
+            assert_close(b, c, 50 * EPS * conditioning(robot, q[1]))
+        out = tuple(np.empty_like(a) for a in got)
+        call(*arrays, **split, out=out if len(out) > 1 else out[0])
+        np.testing.assert_equal(out, got)
+        spoiled = q.copy()
+        spoiled[0, 9] = np.nan
+        for a, b in zip(as_tuple(call(spoiled, *arrays[1:], **split)), got, strict=True):
+            assert np.isnan(a[0]).all() and np.array_equal(a[1:], b[1:])
+        with pytest.raises(ArgumentError, match=rf"{name} of .* q\[9\] is nan"):
+            call(spoiled[0], *(a[0] for a in arrays[1:]), **split)
+
+
+def as_tuple(x):
+    return x if isinstance(x, tuple) else (x,)
 
 
 def test_every_sample_may_have_its_own_split():

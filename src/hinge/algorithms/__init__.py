@@ -97,7 +97,7 @@ from .underactuated.generalized_jacobians import (
     generalized_motion,
     schur_blocks,
 )
-from .underactuated.hybrid_derivatives import hybrid_dynamics_derivatives
+from .underactuated.hybrid_derivatives import hybrid_dynamics_derivatives, hybrid_dynamics_jvp
 from .underactuated.hybrid_dynamics import hybrid_dynamics, hybrid_response
 
 __all__ = [
@@ -144,6 +144,7 @@ __all__ = [
     "gravity_forces",
     "hybrid_dynamics",
     "hybrid_dynamics_derivatives",
+    "hybrid_dynamics_jvp",
     "hybrid_response",
     "impulse_dynamics",
     "impulse_dynamics_derivatives",
@@ -245,6 +246,7 @@ class Algorithms(Bound):
     gravity_forces = bound(gravity_forces)
     hybrid_dynamics = bound(hybrid_dynamics)
     hybrid_dynamics_derivatives = bound(hybrid_dynamics_derivatives)
+    hybrid_dynamics_jvp = bound(hybrid_dynamics_jvp)
     hybrid_response = bound(hybrid_response)
     impulse_dynamics = bound(impulse_dynamics)
     impulse_dynamics_derivatives = bound(impulse_dynamics_derivatives)

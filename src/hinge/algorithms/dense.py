@@ -67,10 +67,13 @@ from .linearized.forward_derivatives import (
     forward_dynamics_derivatives,
     forward_dynamics_jvp,
 )
+from .linearized.inverse_derivatives import inverse_dynamics_jvp
 from .linearized.loads import Load
 from .linearized.nominal import Nominal
 from .mass_matrix import mass_matrix, mass_matrix_inverse
 from .operational_space import operational_space_inertia_inverse
+from .underactuated.generalized_jacobians import complete_motion
+from .underactuated.hybrid_derivatives import hybrid_dynamics_jvp
 from .underactuated.hybrid_dynamics import HybridDynamics, hybrid_dynamics, hybrid_response
 
 __all__: list[str] = []
@@ -124,9 +127,43 @@ def _(
 
 @with_followers(hybrid_response)
 def _(mech: Mechanism, q: np.ndarray, given: np.ndarray, active: Any) -> np.ndarray:
-    m, x = mech.driven(active)[:, None], np.asarray(given)
-    found = _split(mass_matrix(mech, q), x, x, m, np.zeros((mech.nv, 1)))
+    x = np.asarray(given)
+    m = mech.driven(active).reshape(-1, *[1] * (x.ndim - 1))
+    found = _split(mass_matrix(mech, q), x, x, m, 0.0)
     return m * found.tau + (1 - m) * found.qdd
+
+
+@with_followers(complete_motion)
+def _(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd_active: np.ndarray,
+    active: Any,
+    momentum_passive: np.ndarray | None = None,
+) -> np.ndarray:
+    m, rates = mech.driven(active), np.asarray(qd_active)
+    h = np.zeros(mech.nv) if momentum_passive is None else np.asarray(momentum_passive)
+    return m * rates + (1 - m) * hybrid_response(mech, q, m * rates + (1 - m) * h, m)
+
+
+@with_followers(hybrid_dynamics_jvp)
+def _(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    qdd_active: np.ndarray,
+    tau_passive: np.ndarray,
+    dq: np.ndarray,
+    dqd: np.ndarray,
+    dgiven: np.ndarray,
+    active: Any,
+    f_ext: np.ndarray | None = None,
+) -> np.ndarray:
+    """δy = m δτ + S (δx − s δτ)."""
+    m = mech.driven(active)
+    qdd = hybrid_dynamics(mech, q, qd, qdd_active, tau_passive, active, f_ext).qdd
+    felt = inverse_dynamics_jvp(mech, q, qd, qdd, dq, dqd, np.zeros(mech.nv), f_ext)
+    return m * felt + hybrid_response(mech, q, np.asarray(dgiven) - (1 - m) * felt, active)
 
 
 def _split(M: np.ndarray, qdd: Any, tau: Any, m: Any, bias: Any) -> HybridDynamics:

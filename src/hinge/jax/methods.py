@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import ArgumentError
 from ..model.mechanism import did_you_mean
 from ..robot import Robot, check_robot
-from ..robot.answers import ByColumns, ByKernel, ByParts, ByRows
+from ..robot.answers import ByColumns, ByKernel, ByParts, ByRows, BySplit
 from ..robot.method import Method, bound, methods_of
 from ..specialize.arrays import array_shape
 from ..specialize.programs import unrolled_program
@@ -73,6 +73,8 @@ class Dynamics:
         answer = robot._answer(method.name, tuple(given), static, method.form)
         if isinstance(answer, (ByColumns, ByRows)):
             return self._in_pieces(where, answer, given)
+        if isinstance(answer, BySplit):
+            return self._by_split(where, answer, given)
         operation = self.operation(method.name, tuple(given), static, method.form)
         results = applied(where, operation, tuple(given), list(given.values()))
         if not operation.signature.several:
@@ -143,8 +145,21 @@ class Dynamics:
             joints = self._piece("torque_regressor_joints", x, answer.static)
             return jnp.concatenate([made, joints], axis=-1)
         parts = jnp.split(columns, many, axis=-1)
-        parts[-1] = (parts[-1] + jnp.swapaxes(parts[-1], -1, -2)) / 2
+        if pieces[-1].symmetric:
+            parts[-1] = (parts[-1] + jnp.swapaxes(parts[-1], -1, -2)) / 2
         return parts[0] if many == 1 else answer.form(*parts)
+
+    def _by_split(self, where: str, answer: BySplit, given: dict[str, Any]) -> Any:
+        """The same of mechanisms in part driven."""
+        robot = self.robot
+        x = {n: as_array(where, n, a, robot.dtype) for n, a in given.items()}
+        units = jnp.eye(robot.nv, dtype=robot.dtype)[answer.driven]
+
+        def response(unit: Any) -> Any:
+            return self._piece("hybrid_response", x | {"given": unit}, answer.split)
+
+        columns = jax.vmap(response, out_axes=-2)(units)
+        return answer.put_together(columns, lambda own: self._piece("jacobian", x, own))
 
     def _piece(self, name: str, arrays: dict[str, Any], static: Mapping[str, Any]) -> Any:
         """One kernel of those that matrices come from."""

@@ -43,6 +43,7 @@ __all__ = [
     "ByColumns",
     "ByKernel",
     "ByParts",
+    "BySplit",
     "answer_of",
     "by_columns",
     "known_key",
@@ -78,6 +79,8 @@ def answer_of(
     static = {n: x for n, x in static.items() if n != "order"}
     climbs = robot._backend.climbs
     many, one = (route(robot.mechanism, name, arrays, static, n, climbs) for n in (None, 1))
+    if many.plan == "columns" and many.pieces[0].algorithm == "hybrid_response":
+        return BySplit(robot, many, arrays, static)
     if many.plan == "columns":
         return ByColumns(robot, many, arrays, static, form)
     if many.plan == "rows":
@@ -187,6 +190,51 @@ class ByRows:
 
 
 @final
+class BySplit:
+    """Jacobians and inertias of a long mechanism in part driven: columns of the driven DoF."""
+
+    def __init__(
+        self, robot: Front, way: Route, arrays: tuple[str, ...], static: Mapping[str, Any]
+    ) -> None:
+        self.robot, self.arrays, self.static = robot, arrays, static
+        self.name = ALGORITHMS[way.name].name
+
+    @property
+    def split(self) -> dict[str, Any]:
+        """Which DoF are driven, as it was given."""
+        return {"active": self.static["active"]}
+
+    @property
+    def driven(self) -> np.ndarray:
+        """The same as a mask."""
+        return np.asarray(self.robot.mechanism.driven(self.static["active"])) == 1
+
+    def __call__(self, where: str, given: Sequence[Argument], out: Any) -> Any:
+        ask, at = self.robot._ask, _before_columns(where, given)
+        units = np.eye(self.robot.nv)[self.driven]
+        columns = ask("hybrid_response", self.split, **at, given=units)
+        columns[~np.isfinite(columns).all(axis=(-2, -1))] = np.nan
+        plain = {a.name: a.value for a in given}
+        found = self.put_together(columns, lambda settings: ask("jacobian", settings, **plain))
+        return as_results(self.robot, where, [found], out)[0]
+
+    def put_together(self, columns: Any, jacobian: Callable[[dict[str, Any]], Any]) -> Any:
+        """The result from the responses to unit vectors, rows (…, na, nv), in any arrays."""
+        driven = self.driven
+        if self.name == "active_inertia":
+            return _symmetric(columns[..., driven])
+        yielding = columns[..., ~driven].swapaxes(-1, -2)
+        if self.name == "disturbance_jacobian":
+            return yielding
+        J = jacobian({n: x for n, x in self.static.items() if n != "active"})
+        return J[..., driven] + J[..., ~driven] @ yielding
+
+    def entry(self, otherwise: Callable[..., Any]) -> Entry | None:
+        """Columns are put together in Python."""
+        return None
+
+
+@final
 class ByParts:
     """Derivatives of a large robot: one sample from three kernels and products, more from one.
 
@@ -278,7 +326,7 @@ def by_columns(
     given: Sequence[Argument],
     out: Any,
 ) -> list[np.ndarray]:
-    """Matrices (…, nv, nv), the last one symmetric, as many as the first piece has directions.
+    """Matrices (…, nv, nv), as many as the first piece has directions.
 
     pieces: algorithms that take unit vectors through the matrices, one after the other.
     """
@@ -291,7 +339,9 @@ def by_columns(
     columns = moved[0].reshape(*moved[0].shape[:-2], many, nv, nv)
     columns[~np.isfinite(columns).all(axis=(-3, -2, -1))] = np.nan
     parts = list(np.swapaxes(np.moveaxis(columns, -3, 0), -1, -2))
-    return as_results(robot, where, [*parts[:-1], _symmetric(parts[-1])], out)
+    if pieces[-1].symmetric:
+        parts[-1] = _symmetric(parts[-1])
+    return as_results(robot, where, parts, out)
 
 
 def _before_columns(where: str, given: Sequence[Argument]) -> dict[str, np.ndarray]:
@@ -302,7 +352,7 @@ def _before_columns(where: str, given: Sequence[Argument]) -> dict[str, np.ndarr
 
 def _symmetric(x: np.ndarray) -> np.ndarray:
     """What is symmetric but for rounding, symmetric."""
-    return 0.5 * x + 0.5 * np.swapaxes(x, -1, -2)
+    return 0.5 * x + 0.5 * x.swapaxes(-1, -2)
 
 
 def robot_kernel(

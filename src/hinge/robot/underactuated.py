@@ -64,6 +64,24 @@ class Underactuated(Front):
         """.dq, .dqd, .dgiven (…, nv, nv): rows τ of active, q̈ of passive DoF; ∂q along tangents."""
         ...
 
+    @compiled(split_per_sample=True)
+    def hybrid_dynamics_jvp(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd_active: ArrayLike,
+        tau_passive: ArrayLike,
+        dq: ArrayLike,
+        dqd: ArrayLike,
+        dgiven: ArrayLike,
+        active: Any,
+        f_ext: ArrayLike | None = None,
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
+    ) -> np.ndarray:
+        """How τ of active, q̈ of passive DoF change with q, q̇ and what is given: (…, nv)."""
+        ...
+
     @compiled()
     def generalized_jacobian(
         self,

@@ -17,6 +17,8 @@ PER_DOF = {
     "dqd": "changes of joint velocities",
     "dqdd": "changes of joint accelerations",
     "dtau": "changes of joint forces",
+    "dgiven": "changes of accelerations where a DoF is driven, of forces where it is not",
+    "given": "accelerations where a DoF is driven, forces where it is not",
     "qd": "joint velocities",
     "qdd": "joint accelerations",
     "tau": "joint forces",

@@ -87,10 +87,14 @@ _WORDS = {
 
 
 class Piece(NamedTuple):
-    """A kernel that columns or parts are made of; along: the arrays that unit vectors go to."""
+    """A kernel that columns or parts are made of.
+
+    along: the arrays that unit vectors go to; symmetric: whether the last matrix of columns is.
+    """
 
     algorithm: str
     along: tuple[str, ...] = ()
+    symmetric: bool = True
 
 
 @dataclass(frozen=True)
@@ -148,7 +152,17 @@ _MATRICES = {
     "forward_dynamics_derivatives": _Matrices(
         3, True, (Piece("forward_dynamics_jvp", ("dq", "dqd", "dtau")),), "body"
     ),
+    "hybrid_dynamics_derivatives": _Matrices(
+        3, True, (Piece("hybrid_dynamics_jvp", ("dq", "dqd", "dgiven"), symmetric=False),)
+    ),
 }
+# columns of the driven DoF; with forces and accelerations on the way a block takes as much code as
+# three others: unrolled, those of 60 links took 5 to 8 s to compile
+_RESPONSE = Piece("hybrid_response", ("given",))
+_MATRICES |= dict.fromkeys(
+    ("active_inertia", "disturbance_jacobian"), _Matrices(3, True, (_RESPONSE,))
+)
+_MATRICES["generalized_jacobian"] = _Matrices(3, True, (_RESPONSE, Piece("jacobian")))
 # unrolled, these are traced in body axes alone: ground axes take more time than they save
 _AT_REST = ("mass_matrix", "mass_matrix_inverse")
 _PARTS = {

@@ -23,9 +23,10 @@ import numpy as np
 from ...algebra.small import mirror_lower
 from ...errors import ArgumentError
 from ...model.mechanism import Mechanism
+from ...model.protocol import Tree
 from ..declare import algorithm
 from ..kinematics import Reference, frame_acceleration, frame_velocity, jacobian
-from .hybrid_dynamics import hybrid_dynamics, hybrid_response
+from .hybrid_dynamics import hybrid_dynamics, hybrid_response, respond
 
 __all__ = [
     "SchurBlocks",
@@ -88,9 +89,9 @@ def schur_blocks(mech: Mechanism, q: np.ndarray, active: Any) -> SchurBlocks:
     )
 
 
-@algorithm(joint_level=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True)
 def complete_motion(
-    mech: Mechanism,
+    mech: Tree,
     q: np.ndarray,
     qd_active: np.ndarray,
     active: Any,
@@ -101,11 +102,15 @@ def complete_motion(
     qd_active, momentum_passive: (nv,), entries of the other kind of DoF are not used; h is zero by
     default, and J_D q̇_a is then the product of J_D with a vector.
     """
-    m = mech.driven(active)
-    rates = np.asarray(qd_active)
-    h = np.zeros(mech.nv) if momentum_passive is None else np.asarray(momentum_passive)
-    found = hybrid_response(mech, q, (m * rates + (1 - m) * h)[:, None], m)[:, 0]
-    return m * rates + (1 - m) * found
+    mask, nothing = mech.driven(active), mech.each(lambda k: 0.0)
+    h_ = mech.rates(np.zeros(mech.nv) if momentum_passive is None else momentum_passive)
+    m, rates = mech.rates(mask), mech.rates(qd_active)
+    given = mech.each(lambda k: m[k] * rates[k] + (1 - m[k]) * h_[k])
+    found = respond(mech, q, given, mask, nothing, np.zeros(6))
+    (qd,) = mech.slots(1)
+    for _, k in mech.outward():
+        qd[k] = m[k] * rates[k] + (1 - m[k]) * found[k]  # (4)
+    return mech.join(qd)
 
 
 @algorithm()

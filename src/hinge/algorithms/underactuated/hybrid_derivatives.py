@@ -6,6 +6,8 @@ that was found (`linearized/inverse_derivatives.py`), s = 1 for passive and m = 
 and S the operator of `hybrid_response`,
 
     ∂y/∂x = S,     ∂y/∂q = m B_D − S s B_D,     ∂y/∂q̇ = m A_D − S s A_D
+
+In one direction, δτ = B_D δq + A_D δq̇ is felt at the joints: δy = m δτ + S (δx − s δτ)         (1)
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ import numpy as np
 
 from ...model.mechanism import Mechanism
 from ..declare import algorithm
-from ..linearized.inverse_derivatives import inverse_dynamics_derivatives
-from .hybrid_dynamics import hybrid_dynamics, hybrid_response
+from ..linearized.inverse_derivatives import inverse_dynamics_derivatives, inverse_dynamics_jvp
+from .hybrid_dynamics import hybrid_dynamics, hybrid_response, respond
 
-__all__ = ["HybridDerivatives", "hybrid_dynamics_derivatives"]
+__all__ = ["HybridDerivatives", "hybrid_dynamics_derivatives", "hybrid_dynamics_jvp"]
 
 
 class HybridDerivatives(NamedTuple):
@@ -55,3 +57,26 @@ def hybrid_dynamics_derivatives(
     answer = hybrid_response(mech, q, np.concatenate(pushed, axis=1), active)
     dq, dqd, dgiven = answer[:, :nv], answer[:, nv : 2 * nv], answer[:, 2 * nv :]
     return HybridDerivatives(m * B + dq, m * A + dqd, dgiven)
+
+
+@algorithm(joint_level=True, loops=True, independent_joints=True)
+def hybrid_dynamics_jvp(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    qdd_active: np.ndarray,
+    tau_passive: np.ndarray,
+    dq: np.ndarray,
+    dqd: np.ndarray,
+    dgiven: np.ndarray,
+    active: Any,
+    f_ext: np.ndarray | None = None,
+) -> np.ndarray:
+    """δy, (nv,): how τ of active and q̈ of passive DoF change with dq, dqd and dgiven.  O(N).
+
+    dq is along the joints' tangents; dgiven: changes of q̈ of active and τ of passive DoF.
+    """
+    qdd = hybrid_dynamics(mech, q, qd, qdd_active, tau_passive, active, f_ext).qdd
+    felt = inverse_dynamics_jvp(mech, q, qd, qdd, dq, dqd, np.zeros(mech.nv), f_ext)
+    given, mask = mech.rates(dgiven), mech.driven(active)
+    return mech.join(respond(mech, q, given, mask, mech.rates(felt), np.zeros(6)))  # (1)

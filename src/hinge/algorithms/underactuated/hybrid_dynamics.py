@@ -30,11 +30,11 @@ import numpy as np
 
 from ...algebra.small import solve_spd
 from ...algebra.spatial import carried_acceleration, congruence
-from ...model.protocol import Tree
+from ...model.protocol import PerBody, Tree
 from ..declare import algorithm
 from ..riccati import released
 
-__all__ = ["HybridDynamics", "hybrid_dynamics", "hybrid_response"]
+__all__ = ["HybridDynamics", "hybrid_dynamics", "hybrid_response", "respond"]
 
 
 class HybridDynamics(NamedTuple):
@@ -89,37 +89,55 @@ def hybrid_dynamics(
     return HybridDynamics(mech.join(tau), mech.join(qdd))
 
 
-@algorithm(independent_joints=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True)
 def hybrid_response(mech: Tree, q: np.ndarray, given: np.ndarray, active: Any) -> np.ndarray:
-    """[S_aa S_ap; −S_apᵀ S_pp] given, without velocities, gravity or forces: (nv, n).  O(N·n).
+    """[S_aa S_ap; −S_apᵀ S_pp] given, without velocities, gravity or forces.  O(N) a vector.
 
-    given: (nv, n), in every column accelerations of active DoF and forces of passive ones; the
-    result has the forces of the active and the accelerations of the passive ones in their places.
-    (5.4) with a = b = 0: z(k) starts from P(k) H*(k) m q̈_given(k), and (5) – (9) follow.
+    given: accelerations of active DoF and forces of passive ones, (nv,), or (nv, n) for several at
+    once; the result has the forces of the active and the accelerations of the passive ones in
+    their places.
     """
-    mask = mech.driven(active)
-    given = np.asarray(given)
-    H, phi, m, given_ = mech.H(q), mech.phi(q), mech.rates(mask), mech.rates(given)
-    locked = mech.locked_beyond(mask)
+    mask, given_, nothing = mech.driven(active), mech.rates(given), mech.each(lambda k: 0.0)
+    if np.ndim(given) < 2:
+        return mech.join(respond(mech, q, given_, mask, nothing, np.zeros(6)))
+    still = np.zeros((6, np.shape(given)[1]))
+    return np.concatenate([still[:0], *respond(mech, q, given_, mask, nothing, still)[1:]])
+
+
+def respond(
+    mech: Tree, q: np.ndarray, given: PerBody, mask: Any, felt: PerBody, still: np.ndarray
+) -> Any:
+    """The response of each joint, to one given vector or to columns of several.
+
+    (5.4) with a = b = 0: z(k) starts from P(k) H*(k) m q̈_given(k), and (5) – (9) follow.
+    felt: forces at the joints besides, of which τ of an active DoF has to overcome its own.
+    still: zeros, as many for a body as there are vectors.
+    """
+    H, phi, m, locked = mech.H(q), mech.phi(q), mech.rates(mask), mech.locked_beyond(mask)
     P = mech.filled(lambda k: mech.M[k] if locked[k] else mech.M[k].matrix)
-    z = mech.filled(lambda k: np.zeros((6, given.shape[1])))
+    z = mech.filled(lambda k: still)
     G, nu, alpha, found = mech.slots(4)
+    alpha[0] = still
     for p, k in mech.inward():
         D, G[k], P_plus = _half_released(mech, k, P[k], H[k], m[k], locked[k])
         P[p] = P[p] + congruence(P_plus, phi[k])
-        z[k] = z[k] + P[k] @ (H[k].T @ (m[k][:, None] * given_[k]))
-        eps = (1 - m[k])[:, None] * (given_[k] - H[k] @ z[k])
+        z[k] = z[k] + P[k] @ (H[k].T @ _rows(m[k], given[k]))
+        eps = _rows(1 - m[k], given[k] - felt[k] - H[k] @ z[k])
         nu[k] = solve_spd(D, eps)
         z[p] = z[p] + phi[k] @ (z[k] + G[k] @ eps)
-    alpha[0] = np.zeros((6, given.shape[1]))
     for p, k in mech.outward():
         alpha_plus = phi[k].T @ alpha[p]
         delta = nu[k] - G[k].T @ alpha_plus
         moved = alpha_plus + _passive_part(H[k], m[k]).T @ delta
-        drive = H[k] @ (z[k] + P[k] @ moved) + mech.armature[k][:, None] * given_[k]
-        alpha[k] = moved + H[k].T @ (m[k][:, None] * given_[k])
-        found[k] = m[k][:, None] * drive + delta
-    return np.concatenate([np.zeros((0, given.shape[1])), *found[1:]])
+        drive = H[k] @ (z[k] + P[k] @ moved) + _rows(mech.armature[k], given[k]) + felt[k]
+        alpha[k] = moved + H[k].T @ _rows(m[k], given[k])
+        found[k] = _rows(m[k], drive) + delta
+    return found
+
+
+def _rows(factors: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Each entry of a vector, or each row of a matrix, times its own factor."""
+    return (factors * x.T).T
 
 
 def _passive_part(H: np.ndarray, m: np.ndarray) -> np.ndarray:
