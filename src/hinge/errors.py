@@ -18,6 +18,7 @@ __all__ = [
     "ModelWarning",
     "OpenLoopWarning",
     "SingularError",
+    "TooLongError",
     "TraceError",
     "located",
     "warn_of_model",
@@ -62,6 +63,10 @@ class SingularError(HingeError, ArithmeticError):
 
 class TraceError(HingeError, TypeError):
     """A traced scalar was asked for something that only a number has."""
+
+
+class TooLongError(TraceError):
+    """A traced function has more operations than are worth compiling."""
 
 
 @contextmanager

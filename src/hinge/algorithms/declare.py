@@ -15,6 +15,7 @@ from typing import (
     ParamSpec,
     TypeVar,
     cast,
+    get_type_hints,
     overload,
 )
 
@@ -28,6 +29,7 @@ __all__ = [
     "ALGORITHMS",
     "Algorithm",
     "Bound",
+    "Served",
     "algorithm",
     "bound",
     "for_any_mechanism",
@@ -39,6 +41,22 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class Served(Mechanism):
+    """A mechanism of which some algorithms are answered otherwise than by their sweeps.
+
+    answer: what an algorithm gives, by its name and arguments; None where its sweep is to be run.
+    """
+
+    answer: Callable[[str, dict[str, Any]], Any]
+
+    @classmethod
+    def by(cls, mech: Mechanism, answer: Callable[[str, dict[str, Any]], Any]) -> Served:
+        """The same mechanism, so served."""
+        served = cls(mech.name, mech.bodies, mech.frames, mech.gravity)
+        served.__dict__["answer"] = answer
+        return served
+
+
 class Algorithm(NamedTuple):
     """A function of a mechanism and of arrays, and what a compiler may do with it.
 
@@ -47,6 +65,8 @@ class Algorithm(NamedTuple):
     loops: its sweeps may be traced once per kind of joint, as loops over bodies.
     independent_joints: its sweep releases joint after joint, so that none may follow another; where
     one does, what `with_followers` has for it is done instead.
+    composed: it does little but call other algorithms, so that where these are loops over many
+    bodies its source may run as it is.
     """
 
     name: str
@@ -54,12 +74,19 @@ class Algorithm(NamedTuple):
     joint_level: bool
     loops: bool
     independent_joints: bool
+    composed: bool
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
         """What it takes besides the mechanism."""
         _, *rest = inspect.signature(self.function).parameters.items()
         return dict(rest)
+
+    @property
+    def form(self) -> type:
+        """The type that holds several results; tuple also where there is one."""
+        found = get_type_hints(self.function).get("return")
+        return found if isinstance(found, type) and issubclass(found, tuple) else tuple
 
 
 # by name, aliases included
@@ -74,13 +101,14 @@ def algorithm(
     joint_level: bool = False,
     loops: bool = False,
     independent_joints: bool = False,
+    composed: bool = False,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """Declare a function as an algorithm; the words are those of `Algorithm`."""
 
     def declare(function: F) -> F:
         public = _answering(for_any_mechanism(function) if independent_joints else function)
-        properties = joint_level, loops, independent_joints
+        properties = joint_level, loops, independent_joints, composed
         declared = Algorithm(function.__name__, public, *properties)
         ALGORITHMS.update(dict.fromkeys((function.__name__, *aliases), declared))
         return public
@@ -116,6 +144,11 @@ def _answering(function: F) -> F:
 
     @wraps(function)
     def call(mech: Any, *arguments: Any, **keywords: Any) -> Any:
+        if isinstance(mech, Served):
+            given = inspect.signature(function).bind(mech, *arguments, **keywords).arguments
+            _, *rest = given.items()
+            if (found := mech.answer(function.__name__, dict(rest))) is not None:
+                return found
         result = function(mech, *arguments, **keywords)
         if isinstance(mech, Mechanism) and not _finite(result):
             _refuse_loose_joints(function, mech, arguments, keywords)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import TraceError
+from ..errors import TooLongError, TraceError
 from .arrays import Shape, cut, entries, inputs, lifted
 from .operations import OPERATIONS, SINCOS, Operations
 from .scalar import Graph, Node, reachable
@@ -106,9 +106,27 @@ def applied(program: Program, graph: Graph, arrays: Sequence[np.ndarray]) -> lis
     return cut([new[node.id] for node in program.values], program.outputs)
 
 
-def trace(fn: Callable[..., Any], shapes: Sequence[Shape], name: str = "kernel") -> Program:
-    """Run fn once on arrays of traced scalars of the given shapes."""
-    graph = Graph()
+class _Bounded(Graph):
+    """A graph that may have so many nodes and no more."""
+
+    def __init__(self, name: str, most: int) -> None:
+        Graph.__init__(self)
+        self._name, self._most = name, most
+
+    def _new(self, op: str, args: tuple[Node, ...], value: Any) -> Node:
+        if self.count >= self._most:
+            raise TooLongError(
+                f"{self._name} has more than {self._most} operations, too many to compile as "
+                f"straight-line code"
+            )
+        return Graph._new(self, op, args, value)
+
+
+def trace(
+    fn: Callable[..., Any], shapes: Sequence[Shape], name: str = "kernel", most: int | None = None
+) -> Program:
+    """Run fn once on arrays of traced scalars of the given shapes; most: operations, if bounded."""
+    graph = Graph() if most is None else _Bounded(name, most)
     arguments = [inputs(graph, shape) for shape in shapes]
     try:
         with np.errstate(all="ignore"), without_collection():

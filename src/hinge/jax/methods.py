@@ -90,7 +90,9 @@ class Dynamics:
         asked = name, arrays, robot._settings(name, static)
         if asked not in self._made:
             answer: Any = robot._answer(name, arrays, dict(static), form)
-            kernel = answer.kernel.kernel if isinstance(answer, ByParts) else answer.kernel
+            kernel = robot.kernel(name, *arrays, **static)
+            if isinstance(answer, (ByKernel, ByParts)):
+                kernel = answer.kernel if isinstance(answer, ByKernel) else answer.kernel.kernel
             unrolled = None
             if is_long(robot.mechanism):
                 unrolled = partial(unrolled_program, robot.mechanism, name, arrays, dict(static))

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..algebra.small import is_masked
 from ..algorithms.declare import ALGORITHMS
-from ..errors import ArgumentError
+from ..errors import ArgumentError, TooLongError
 from ..model.mechanism import Mechanism, did_you_mean
 from ..model.parameters import PARAMETERS
 from ..runtime.arguments import Argument, broadcast, checked
@@ -86,10 +86,25 @@ def answer_of(
     if many.plan == "rows":
         return ByRows(robot, many, arrays, static)
     kernel = robot.kernel(name, *arrays, **static)
+    if many.plan == "source" or _is_too_long(robot, many, kernel):
+        from .source import BySource
+
+        return BySource(robot, name, arrays, static, form)
     if one.plan == "parts" and robot.device == "cpu":
         whole = ByKernel(kernel, arrays, static, form, least=2)
         return ByParts(robot, whole, parts_of(robot, ALGORITHMS[name].name, arrays, static))
     return ByKernel(kernel, arrays, static, form)
+
+
+def _is_too_long(robot: Front, way: Route, kernel: Kernel) -> bool:
+    """Whether straight-line code for many bodies cannot be compiled: known once it was tried."""
+    if way.plan != "unrolled" or not is_long(robot.mechanism):
+        return False
+    try:
+        _ = kernel.artifact
+    except TooLongError:
+        return True
+    return False
 
 
 @final

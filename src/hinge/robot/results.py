@@ -19,7 +19,7 @@ def as_results(
     robot: Front, where: str, parts: Sequence[np.ndarray], out: Any, entries: int = 2
 ) -> list[np.ndarray]:
     """Matrices, or arrays of so many dimensions, in arrays of their own or in those given."""
-    refuse_infinite(where, parts[0].shape[:-entries], parts)
+    refuse_infinite(where, parts[0].shape[: parts[0].ndim - entries], parts)
     shapes, dtype = [x.shape for x in parts], robot.dtype
     if out is None:
         results = robot._backend.empty(shapes, dtype)

@@ -9,11 +9,11 @@ from inspect import Parameter
 from typing import TYPE_CHECKING, Any
 
 from ..algorithms.declare import ALGORITHMS
-from ..errors import ArgumentError
+from ..errors import ArgumentError, TooLongError
 from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS, with_parameters
 from .arrays import array_shape
-from .routing import MOST_UNROLLED, Route, is_long, route, whole
+from .routing import MOST_OPERATIONS, MOST_UNROLLED, Route, is_long, route, whole
 
 if TYPE_CHECKING:
     from ..graph.loop import LoopProgram
@@ -64,7 +64,7 @@ def explain(
     static = dict(static or {})
     given = needed(mech, name, static) if arrays is None else arrays
     way = route(mech, name, given, static, samples, climbs)
-    if way.plan == "scan":
+    if way.plan in ("scan", "source"):
         return way.text()
     if not way.pieces:
         return f"{way.text()}\n  operations  {_operations(mech, way, given, static)}"
@@ -82,7 +82,10 @@ def _operations(
     mech: Mechanism, way: Route, arrays: tuple[str, ...], static: dict[str, Any]
 ) -> str:
     """How many operations a sample takes, and of several axes, in which of them."""
-    counts = [sum(program.ops) for program in _programs(mech, way, arrays, static)]
+    try:
+        counts = [sum(program.ops) for program in _programs(mech, way, arrays, static)]
+    except TooLongError:
+        return f"more than {MOST_OPERATIONS}: too many, its source is run as it is, in NumPy"
     if len(counts) == 1:
         return str(*counts)
     axes = [f"{n} in {axes} axes" for n, axes in sorted(zip(counts, way.axes, strict=True))]
@@ -114,7 +117,8 @@ def _programs(
         algorithm = partial(ALGORITHMS[way.name].function, **static, **choice)
         return [trace_loops(algorithm, form, given, way.name, static.get("active"))]
     fn = partial(_applied, way.name, form, arrays, static)
-    return [trace(partial(fn, **choice), shapes, way.name) for choice in way.ways]
+    most = MOST_OPERATIONS if is_long(mech) else None
+    return [trace(partial(fn, **choice), shapes, way.name, most) for choice in way.ways]
 
 
 def _applied(

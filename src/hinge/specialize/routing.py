@@ -8,7 +8,7 @@ What is decided of an algorithm on a mechanism:
               sweep, and for matrices one over ancestors inside it; "columns", products with all
               unit vectors, as a batch; "rows", the same from the left; "parts", several programs
               and products of their matrices; "scan", many lanes at once, each with a stretch of
-              the bodies
+              the bodies; "source", the algorithm as it is written, in NumPy, calling kernels
     frames    "canonical", chosen anew so that most numbers are 0 or 1; "given", as they are
     method    of linearised forward dynamics: "articulated" (Algorithms 5 and 6), "conventional" (3
               and 4); None elsewhere
@@ -30,7 +30,8 @@ from ..model.joints import Axial
 from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS
 
-__all__ = ["MOST_BLOCKS", "MOST_UNROLLED", "Piece", "Route", "is_long", "route", "whole"]
+__all__ = ["MOST_BLOCKS", "MOST_OPERATIONS", "MOST_UNROLLED", "Piece", "Route", "is_long", "route"]
+__all__ += ["whole"]
 
 # Bodies up to which sweeps are unrolled.  Straight-line code is faster while it fits the caches,
 # but the time to compile it grows with its length: loops over 1000 bodies are there in a second.
@@ -48,6 +49,10 @@ FEW_BLOCKS = 1024
 # of a snake of 64, 12 000 blocks, took 21 and 35 s to compile; column by column one of 200 takes
 # 0.7 and 1.7 s, but batches run many times slower (chain of 256: mass matrix 8 times, ∂q̈ 25 times).
 MOST_BLOCKS = 4096
+
+# Operations of a long mechanism up to which what is neither loops nor columns is compiled: the
+# inverse mass factor of a snake of 200 has 860 000 and takes 10 s.  Beyond, memory ends too.
+MOST_OPERATIONS = 1_000_000
 
 # DoF for which the straight-line code of ∂q̈ outgrows the instruction caches: read once for one
 # sample, it is slower than three kernels and two matrix products (Talos, 32 DoF: 94 to 117 µs, by
@@ -75,7 +80,7 @@ MANY_BODIES = 16
 
 _SMALL = 1e-9
 
-Plan = Literal["unrolled", "loops", "columns", "rows", "parts", "scan"]
+Plan = Literal["unrolled", "loops", "columns", "rows", "parts", "scan", "source"]
 _WORDS = {
     "unrolled": "one program, unrolled",
     "loops": "one program, a loop over bodies for each sweep",
@@ -83,6 +88,7 @@ _WORDS = {
     "rows": "row by row, from ",
     "parts": "by parts, from ",
     "scan": "by scans over stretches of bodies",
+    "source": "its source, in NumPy, on what kernels give",
 }
 
 
@@ -193,6 +199,9 @@ def route(
     static, declared = static or {}, ALGORITHMS[name]
     if static.get("method") == "scan":
         return _in_pieces(mech, name, "scan", (), "that is the method asked for")
+    if declared.composed and is_long(mech):
+        why = f"{mech.n_bodies} bodies, and what it calls are loops over them"
+        return _in_pieces(mech, name, "source", (), why)
     own = declared.name
     by_rows = own == "torque_regressor"
     matrices, free = _REGRESSOR if by_rows else _MATRICES.get(own), "method" not in static

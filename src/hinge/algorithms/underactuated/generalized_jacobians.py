@@ -79,7 +79,7 @@ def active_inertia(mech: Mechanism, q: np.ndarray, active: Any) -> np.ndarray:
     return mirror_lower(hybrid_response(mech, q, np.eye(mech.nv)[:, a], active)[a])
 
 
-@algorithm(joint_level=True)
+@algorithm(joint_level=True, composed=True)
 def schur_blocks(mech: Mechanism, q: np.ndarray, active: Any) -> SchurBlocks:
     """S_aa, S_ap and S_pp (3).  O(N·nv)."""
     a, p = _parts(mech, active)
@@ -113,7 +113,7 @@ def complete_motion(
     return mech.join(qd)
 
 
-@algorithm()
+@algorithm(composed=True)
 def generalized_motion(
     mech: Mechanism,
     q: np.ndarray,
@@ -128,7 +128,7 @@ def generalized_motion(
     return frame_velocity(mech, q, qd, frame, reference)
 
 
-@algorithm(joint_level=True)
+@algorithm(joint_level=True, composed=True)
 def disturbance_bias(
     mech: Mechanism,
     q: np.ndarray,
@@ -142,7 +142,7 @@ def disturbance_bias(
     return hybrid_dynamics(mech, q, qd, np.zeros(mech.nv), tau_passive, active, f_ext).qdd[p]
 
 
-@algorithm()
+@algorithm(composed=True)
 def generalized_bias(
     mech: Mechanism,
     q: np.ndarray,
