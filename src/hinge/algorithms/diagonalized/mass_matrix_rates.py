@@ -23,6 +23,7 @@ The Coriolis matrix is made of (5) along the motion itself and of a skew operato
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -44,15 +45,16 @@ def mass_matrix_rate(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarr
     """Ṁ(q, q̇), symmetric (nv, nv).  O(N · nv): out, in, in."""
     H, phi = mech.H(q), mech.phi(q)
     h = _momenta(mech, phi, _velocities(mech, H, phi))
-    return _symmetric(mech, _rows(mech, q, qd, H, phi, h)[0])
+    return _symmetric(mech, _rows(mech, q, qd, H, phi, h, mech.inward())[0])
 
 
 @algorithm(joint_level=True)
 def mass_matrix_sensitivity(mech: Mechanism, q: np.ndarray) -> np.ndarray:
-    """∂M/∂q along every joint tangent, (nv, nv, nv): [:, :, i] = ∂M/∂q_i.  O(N · nv²)."""
+    """∂M/∂q along every joint tangent, (nv, nv, nv): [:, :, i] = ∂M/∂q_i.  O(depth · nv²)."""
     H, phi, nv = mech.H(q), mech.phi(q), mech.nv
     h = _momenta(mech, phi, _velocities(mech, H, phi))
-    slices = [_symmetric(mech, _rows(mech, q, e, H, phi, h)[0]) for e in np.eye(nv)]
+    along = ((e, _inward_of(mech, e)) for e in np.eye(nv))
+    slices = [_symmetric(mech, _rows(mech, q, e, H, phi, h, way)[0]) for e, way in along]
     return np.array(slices).reshape(nv, nv, nv).transpose(1, 2, 0)
 
 
@@ -63,7 +65,7 @@ def mass_matrix_second_sensitivity(mech: Mechanism, q: np.ndarray) -> np.ndarray
     V = _velocities(mech, H, phi)
     h = _momenta(mech, phi, V)
     unit = np.eye(nv)
-    first = [_rows(mech, q, e, H, phi, h)[1] for e in unit]
+    first = [_rows(mech, q, e, H, phi, h, _inward_of(mech, e))[1] for e in unit]
     slices = []
     for along in unit:
         h_dash = _momenta_dash(mech, q, along, H, phi, V, h)
@@ -111,14 +113,30 @@ def _momenta(mech: Mechanism, phi: Any, V: list[Any]) -> list[Any]:
     return h
 
 
+def _inward_of(mech: Mechanism, rates: np.ndarray) -> list[tuple[int, int]]:
+    """The steps inward from joints that have rates: all that (3) and (4) are not zero on."""
+    rates_, way = mech.rates(rates), set()
+    steps = list(mech.inward())
+    for p, k in steps:
+        if k in way or rates_[k].any():
+            way |= {p, k}
+    return [(p, k) for p, k in steps if k in way]
+
+
 def _rows(
-    mech: Mechanism, q: np.ndarray, qd: np.ndarray, H: Any, phi: Any, h: list[Any]
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    H: Any,
+    phi: Any,
+    h: list[Any],
+    way: Iterable[tuple[int, int]],
 ) -> tuple[dict[int, np.ndarray], list[Any]]:
-    """N and y."""
+    """N and y; way: the steps inward on which there is something."""
     qd_, H_rate = mech.rates(qd), mech.H_rate(q, qd)
     y = mech.filled(lambda k: np.zeros((6, mech.nv)))
     N = {}
-    for p, k in mech.inward():
+    for p, k in way:
         N[k] = H[k] @ y[k] + H_rate[k] @ h[k]  # (4)
         y[p] = y[p] + phi[k] @ (y[k] + cross_force(H[k].T @ qd_[k], h[k]))  # (3)
     return N, y
