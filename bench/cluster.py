@@ -50,7 +50,7 @@ def study(many: int, steps: int) -> Any:
     sag = lambda q, qd: np.abs(q[-1]).max(axis=-1)  # noqa: E731
     reduce = {"mean": hinge.cluster.mean(sag), "worst": hinge.cluster.most(sag)}
     start = {"q": np.zeros(7), "qd": np.zeros(7), "steps": steps, "every": steps}
-    return hinge.cluster.study(held(robot), points, reduce, size=len(points) // 64, **start)
+    return hinge.cluster.study(held(robot), points, reduce, size=len(points) // 16, **start)
 
 
 def main() -> None:
@@ -63,23 +63,23 @@ def main() -> None:
     parser.add_argument("--many", type=int, default=316, help="masses, and stiffnesses")
     parser.add_argument("--steps", type=int, default=1000)
     asked = parser.parse_args()
-    task, total = study(asked.many, asked.steps), asked.many**2 * asked.steps
     here, there = [], []
     with (
         LocalCluster(asked.workers, threads_per_worker=1, dashboard_address=":0") as local,
         Client(local) as client,
     ):
         for _ in range(asked.rounds):
+            task = study(asked.many, asked.steps)
             before = time.perf_counter(), time.process_time()
             one = task.compute(scheduler="synchronous")
             here.append((time.perf_counter() - before[0], time.process_time() - before[1]))
             spent, begin = sum(client.run(time.process_time).values()), time.perf_counter()
-            found = client.compute(study(asked.many, asked.steps)).result()
+            found = client.compute(task).result()
             took = time.perf_counter() - begin
             there.append((took, sum(client.run(time.process_time).values()) - spent))
             if dict(found) != dict(one):
                 print("the results differ")
-    report(total, asked.workers, np.min(here, axis=0), np.min(there, axis=0))
+    report(asked.many**2 * asked.steps, asked.workers, np.min(here, axis=0), np.min(there, axis=0))
 
 
 def report(total: int, workers: int, here: np.ndarray, there: np.ndarray) -> None:
