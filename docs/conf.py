@@ -36,7 +36,7 @@ navigation = {
         "theory/diagonalized", "theory/*", "tutorials/*", "literature",
     ],
     "Reference": ["reference/index", *(f"reference/{page}" for page in CHAPTERS)],
-    "Evidence": ["benchmarks", "accuracy", "corpus", "campaign", "platforms"],
+    "Evidence": ["benchmarks", "first_calls", "accuracy", "corpus", "campaign", "platforms"],
     "For contributors": ["architecture", "extend"],
 }  # fmt: skip
 
