@@ -8,6 +8,7 @@ UNITS = {
     **dict.fromkeys(("qd", "v", "dqd", "qd_active", "velocity"), "rad/s, m/s"),
     **dict.fromkeys(("qdd", "dqdd", "qdd_active"), "rad/s², m/s²"),
     **dict.fromkeys(("tau", "dtau", "tau_passive", "f_ext", "forces"), "N m, N"),
+    "dgiven": "rad/s², m/s² where a DoF is driven, N m, N where it is not",
     "momentum_passive": "N m s, N s",
     "nu": "√J",
     "eps": "√J/s",
