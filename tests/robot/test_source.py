@@ -82,6 +82,20 @@ def test_open_numbers_are_those_of_the_sample():
     assert_close(got, expected, 1e4 * EPS)
 
 
+def test_without_inertia_there_is_no_answer():
+    """Alone it raises; of a batch it is NaN, although no sample has the shape to show."""
+    b, parent = hinge.MechanismBuilder("ghost"), "world"
+    for i in range(65):
+        b.add(f"link{i}", parent, hinge.Revolute((0, 0, 1) if i % 2 else (0, 1, 0)))
+        parent = f"link{i}"
+    robot, zero = hinge.Robot(b.build()), np.zeros((2, 65))
+    split = {"active": robot.joint_names[:5]}
+    with pytest.raises(hinge.SingularError, match="disturbance_bias of 'ghost'"):
+        robot.disturbance_bias(zero[0], zero[0], zero[0], **split)
+    found = robot.disturbance_bias(zero, zero, zero, **split)
+    assert found.shape == (2, 60) and np.isnan(found).all()
+
+
 def test_what_is_called_is_answered_by_loops():
     robot = zoo.snake(60)
     (q, qd, tau), split = asked(robot)["disturbance_bias"]

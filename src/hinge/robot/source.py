@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BySource"]
 
+# the numbers of an inertia of 1 kg and 1 kg m²
+_UNIT = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0)
+
 
 @final
 class BySource:
@@ -77,9 +80,10 @@ class BySource:
         return parts if alone or all(np.isfinite(x).all() for x in parts) else None
 
     def _any_row(self, given: Sequence[Argument]) -> list[np.ndarray]:
-        """Those of any sample, for their shapes."""
-        q = self.robot.neutral()
-        return self._run({a.name: q if a.shape == q.shape else np.zeros(a.shape) for a in given})
+        """Those of bodies that have inertia, in any state: for their shapes."""
+        q, mech = self.robot.neutral(), self.robot.mechanism
+        values = {a.name: q if a.shape == q.shape else np.zeros(a.shape) for a in given}
+        return self._run(values | {"inertia": np.tile(_UNIT, (mech.n_bodies, 1))})
 
     def _run(self, values: dict[str, np.ndarray]) -> list[np.ndarray]:
         numbers = {n: x for n, x in values.items() if n in PARAMETERS}
