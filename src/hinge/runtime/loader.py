@@ -2,9 +2,9 @@
 
 An object is copied into fresh memory: code, then constants, the places in both that depend on
 addresses filled in.  For every symbol there is an entry in a table of addresses (the GOT), and a
-jump through it for calls that may go too far for an offset of 32 bits.  Then the code becomes
-executable and the rest readable; nothing is ever writable and executable at once.  Only what our
-own objects have is known here: at anything else `load` gives up, and LLVM can do it.
+jump through it for calls that may go too far for an offset of 32 bits.  Then all of it becomes
+readable and executable; nothing is ever writable and executable at once.  Only what our own
+objects have is known here: at anything else `load` gives up, and LLVM can do it.
 
     S + A − P   for R_X86_64_PC32, and R_X86_64_PLT32 with the jump for S if S is elsewhere
     G + A − P   for R_X86_64_GOTPCREL and its two relaxable kinds
@@ -230,7 +230,7 @@ def image_of(objects: Sequence[_Loading], given: Mapping[str, int]) -> Image:
     end = 0
     for one in objects:
         end = one.place_code(end)
-    code_size = end = _up(end, mmap.PAGESIZE)
+    end = _up(end, mmap.PAGESIZE)
     for one in objects:
         end = one.place_data(end)
     size = _up(end, mmap.PAGESIZE)
@@ -242,8 +242,8 @@ def image_of(objects: Sequence[_Loading], given: Mapping[str, int]) -> Image:
         one.resolve(target, base, given, known)
         one.relocate_all(target)
         known |= one.public()
-    _protect(base, code_size, mmap.PROT_READ | mmap.PROT_EXEC)
-    _protect(base + code_size, size - code_size, mmap.PROT_READ)
+    # with the same rights for all of it: a process has 65 530 mappings on Linux, and this is one
+    _protect(base, size, mmap.PROT_READ | mmap.PROT_EXEC)
     return Image(memory, {name: base + at for name, at in known.items()})
 
 
