@@ -5,19 +5,27 @@ host's, and every access is looked at.  Kernels that copy are run from their own
 """
 
 import ctypes
+import gc
 import pickle
 import re
 import sys
+import threading
+import time
 import weakref
 from contextlib import contextmanager
+from functools import partial
 from types import ModuleType, SimpleNamespace
 
 import llvmlite.binding as llvm
 import numpy as np
 
 from hinge.emit.ptx.launch import Launch
+from hinge.emit.ptx.path_scan import path_scan_module
+from hinge.emit.ptx.plan import TILE
 from hinge.graph.interpret import interpret
+from hinge.graph.path_scan import PathScan
 from hinge.graph.scan import Scan
+from hinge.graph.systems import Systems
 from hinge.runtime import array_kinds, driver, gather
 from hinge.runtime.cuda import Cuda
 from hinge.runtime.launcher import packed
@@ -30,10 +38,11 @@ _LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, *[_UNSIGNED] * 7, _POINTER, _
 class Library:
     """What `libcuda` has, as ctypes would call it; fails: codes of functions that are to fail."""
 
-    def __init__(self, cards=2, version=12990, capability=(9, 0), total=1 << 33):
+    def __init__(self, cards=2, version=12990, capability=(9, 0), total=1 << 33, units=2):
         self.cards, self.version, self.capability, self.total = cards, version, capability, total
+        self.units = units
         self.fails, self.memory, self.launches, self.waits = {}, {}, [], []
-        self.current, self.images = [], {}
+        self.current, self.images, self.graphs = [], {}, {}
         self.functions = {
             name: self._function(name) for name in driver._FUNCTIONS if hasattr(self, f"_{name}")
         }
@@ -77,7 +86,7 @@ class Library:
 
     def _cuDeviceGetAttribute(self, found, which, device):
         major, minor = self.capability
-        found._obj.value = {75: major, 76: minor, 16: 2, 97: 1 << 17}[which]
+        found._obj.value = {75: major, 76: minor, 16: self.units, 97: 1 << 17}[which]
 
     def _cuDeviceTotalMem_v2(self, found, device):
         found._obj.value = self.total
@@ -117,6 +126,13 @@ class Library:
         blocks += [(x.ctypes.data, x.nbytes) for x in (t.array for t in Tensor.known)]
         assert not size or any(a <= address and address + size <= a + n for a, n in blocks)
 
+    def _cuMemsetD8Async(self, address, value, size, stream):
+        self.room(address, size)
+        if stream == self.recording:
+            self.recorded.append(partial(self._cuMemsetD8Async, address, value, size))
+            return
+        ctypes.memset(address, value, size)
+
     def _cuMemcpyHtoDAsync_v2(self, address, host, size, stream):
         self.room(address, size)
         ctypes.memmove(address, host, size)
@@ -127,6 +143,35 @@ class Library:
 
     def _cuStreamSynchronize(self, stream):
         self.waits.append(stream)
+
+    # what is launched on this stream is recorded
+    recording = 55
+
+    def _cuStreamCreate(self, found, flags):
+        found._obj.value = self.recording
+
+    def _cuStreamDestroy_v2(self, stream):
+        assert stream == self.recording
+
+    def _cuStreamBeginCapture_v2(self, stream, mode):
+        self.recorded = []
+
+    def _cuStreamEndCapture(self, stream, graph):
+        graph._obj.value = 66
+
+    def _cuGraphInstantiateWithFlags(self, found, graph, flags):
+        found._obj.value = 1000 + len(self.graphs)
+        self.graphs[found._obj.value] = self.recorded
+
+    def _cuGraphDestroy(self, graph):
+        assert graph == 66
+
+    def _cuGraphExecDestroy(self, graph):
+        del self.graphs[graph]
+
+    def _cuGraphLaunch(self, graph, stream):
+        for run in self.graphs[graph]:
+            run(stream)
 
     def _cuEventCreate(self, found, flags):
         found._obj.value = 77
@@ -157,7 +202,7 @@ class Library:
             self.images[module] = make(self.images[module].removesuffix(b"\0").decode())
 
     def _cuFuncSetAttribute(self, function, which, value):
-        assert (which, value) == (8, 1 << 16)
+        assert which == 8 and value in (1 << 16, self.images[function].launch.shared)
 
     def _cuFuncGetAttribute(self, found, which, function):
         found._obj.value = {4: 72, 3: 0}[which]
@@ -167,10 +212,24 @@ class Library:
 
     def _cuLaunchKernel(self, function, x, y, z, tx, ty, tz, shared, stream, pointers, extra):
         code = self.images[function]
-        places = (ctypes.c_void_p * code.count).from_address(pointers)
+        at = getattr(pointers, "value", pointers)
+        at = ctypes.addressof(at) if isinstance(at, ctypes.Array) else at
+        places = (ctypes.c_void_p * code.count).from_address(at)
         values = [ctypes.c_int64.from_address(p).value for p in places]
-        self.launches.append((type(code).__name__, stream or 0, x))
-        code(self, values, x, tx)
+        if stream == self.recording:
+            self.recorded.append(partial(self.run, code, values, x, tx))
+        else:
+            self.run(code, values, x, tx, stream)
+
+    def run(self, code, values, blocks, threads, stream):
+        """A launch."""
+        self.launches.append((type(code).__name__, stream or 0, blocks))
+        code(self, values, blocks, threads)
+
+    def _cuLaunchCooperativeKernel(self, function, x, y, z, tx, ty, tz, shared, stream, pointers):
+        code = self.images[function]
+        assert code.launch.cooperative and x <= self.units and shared == code.launch.shared
+        self._cuLaunchKernel(function, x, y, z, tx, ty, tz, shared, stream, pointers, None)
 
 
 class Gather:
@@ -185,13 +244,7 @@ class Gather:
             text += f"@{name}_now = global i32 0\ndefine i32 @{name}() {{\n"
             text += f"  %x = load i32, ptr @{name}_now\n  ret i32 %x\n}}\n"
         text = re.sub("target .*\n", "", text).replace("define ptx_kernel", "define")
-        llvm.initialize_native_target()
-        llvm.initialize_native_asmprinter()
-        machine = llvm.Target.from_default_triple().create_target_machine(
-            cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten()
-        )
-        self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
-        self.engine.finalize_object()
+        self.engine = on_host(text)
         kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * self.count)
         self.run = kind(self.engine.get_function_address("gather"))
         self.at = [
@@ -207,23 +260,132 @@ class Gather:
 
 def interpreted(text):
     """The program that a text is."""
-    return Interpreted(*pickle.loads(bytes.fromhex(text)))
+    program, *settings = pickle.loads(bytes.fromhex(text))
+    if isinstance(program, PathScan):
+        return OnThreads(program, settings[0])
+    return Interpreted(program, *settings)
+
+
+class OnThreads:
+    """A scan along paths from its own LLVM text, a thread of the host for each of the card."""
+
+    # what a thread of a card asks for, and what it gives
+    asked = {
+        "tid": (ctypes.c_int32, ()),
+        "ctaid": (ctypes.c_int32, ()),
+        "shared": (ctypes.c_void_p, ()),
+        "barrier": (None, ()),
+        "acquire": (ctypes.c_int32, (ctypes.c_void_p,)),
+    }
+
+    def __init__(self, program, scalar):
+        text, self.launch = path_scan_module(program, scalar)
+        self.count = 2 * len(program.found) + 7
+        self.own = threading.local()
+        self.kept = []
+        for name, (result, given) in self.asked.items():
+            function = ctypes.CFUNCTYPE(result, *given)(getattr(self, name))
+            self.kept.append(function)
+            llvm.add_symbol(f"card_{name}", ctypes.cast(function, _POINTER).value)
+        self.engine = on_host(_for_threads(text), effort=0)
+        kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * self.count)
+        self.run = kind(self.engine.get_function_address("run"))
+
+    def tid(self):
+        return self.own.tid
+
+    def ctaid(self):
+        return self.own.block
+
+    def shared(self):
+        return ctypes.addressof(self.own.room)
+
+    def barrier(self):
+        self.own.together.wait(60)
+
+    def acquire(self, address):
+        time.sleep(1e-4)
+        return ctypes.c_int32.from_address(address).value
+
+    def __call__(self, library, values, blocks, threads):
+        if not self.launch.cooperative:
+            for block in range(blocks):
+                for tid in range(threads):
+                    self.thread(values, block, tid)
+            return
+        rooms = [ctypes.create_string_buffer(b"\xff" * self.launch.shared) for _ in range(blocks)]
+        together = [threading.Barrier(threads) for _ in range(blocks)]
+        workers = [
+            threading.Thread(target=self.thread, args=(values, block, tid, rooms[block], meet))
+            for block, meet in enumerate(together)
+            for tid in range(threads)
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+
+    def thread(self, values, block, tid, room=None, together=None):
+        self.own.block, self.own.tid, self.own.room, self.own.together = block, tid, room, together
+        self.run(*values)
+
+
+def _for_threads(text):
+    """What a card has of its own, by functions of the host."""
+    text = re.sub(r"target .*\n|declare i32 @llvm.nvvm.read.*\n|@shared = .*\n", "", text)
+    text = re.sub(r"@llvm.nvvm.read.ptx.sreg.(\w+).x\(\)", r"@card_\1()", text)
+    text = re.sub(r"getelementptr i8, ptr addrspace\(3\) @shared, i32 0", "@card_shared()", text)
+    text = text.replace("= @card_shared", "= call ptr addrspace(3) @card_shared")
+    text = re.sub(r"declare void @llvm.nvvm.barrier0\(\) #2\n", "", text)
+    text = text.replace("@llvm.nvvm.barrier0()", "@card_barrier()")
+    text = re.sub(r"asm sideeffect \"ld.acquire[^(]*\(", "@card_acquire(", text)
+    release = r"call void asm sideeffect \"st.release[^(]*\((ptr addrspace\(1\) %\w+), i32 1\)"
+    text = re.sub(release, r"store atomic i32 1, \1 release, align 4", text)
+    near = r"declare (float|double) @(llvm.nvvm.rcp.approx.ftz.[fd])\(\w+\)\n"
+    text = re.sub(near, r"define \1 @\2(\1 %x) {\n  %r = fdiv \1 1.0, %x\n  ret \1 %r\n}\n", text)
+    text = text.replace("llvm.nvvm.rcp", "near").replace("define ptx_kernel", "define")
+    return (
+        text
+        + """declare i32 @card_tid()
+declare i32 @card_ctaid()
+declare ptr addrspace(3) @card_shared()
+declare void @card_barrier()
+declare i32 @card_acquire(ptr addrspace(1))
+"""
+    )
+
+
+def on_host(text, effort=2):
+    """A module, compiled for the host."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=effort
+    )
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
+    engine.finalize_object()
+    return engine
 
 
 class Interpreted:
     """A program, run on memory as its kernel would."""
 
-    def __init__(self, program, scalar, strict, layout, launch):
+    def __init__(self, program, scalar, strict, layout, launch, tiled=0):
         self.program, self.strict, self.layout, self.launch = program, strict, layout, launch
+        self.tiled = tiled
         self.dtype = np.dtype(np.float64 if scalar == "double" else np.float32)
         inputs, outputs = len(program.inputs), len(program.outputs)
-        self.count = 2 * inputs + (2 if layout == "columns" else 1) * outputs + 2
+        self.count = 2 * inputs + (2 if layout == "columns" and not tiled else 1) * outputs + 2
         if isinstance(program, Scan):
             self.count = 3 * (inputs + outputs) + 5
+        if isinstance(program, Systems):
+            self.count = (2 if layout == "columns" else 1) * outputs + bool(program.right) + 2
 
     def __call__(self, library, values, blocks, threads):
         if isinstance(self.program, Scan):
             return self.over_time(values)
+        if isinstance(self.program, Systems):
+            return self.solved(values)
         program, samples = self.program, values[-2]
         assert threads == self.launch.threads and blocks > 0
         if self.launch.scratch:
@@ -233,6 +395,8 @@ class Interpreted:
             given.append(self.seen(values[k], values[k + 1], samples, shape))
             k += 2
         found = interpret(program, [x.astype(self.dtype) for x in given])
+        if self.tiled:
+            return self.in_tiles(values[k], found[0])
         sound = np.all([np.isfinite(x.reshape(samples, -1)).all(1) for x in found], axis=0)
         for x, shape in zip(found, program.outputs, strict=True):
             apart = self.dtype.itemsize * int(np.prod(shape))
@@ -245,6 +409,49 @@ class Interpreted:
             )
             k += 1
         assert k == len(values) - 2
+
+    def in_tiles(self, address, numbers):
+        """Numbers to where the kernel that solves systems finds them."""
+        spoilt = ~np.isfinite(numbers).all(axis=1)
+        for i, row in enumerate(numbers):
+            start = address + i // TILE * TILE * self.tiled * self.dtype.itemsize
+            tile = np.ndarray((len(row), TILE), self.dtype, self.memory(start, len(row) * TILE))
+            tile[:, i % TILE] = np.nan if self.strict and spoilt[i] else row
+
+    def memory(self, address, count):
+        return (ctypes.c_char * (count * self.dtype.itemsize)).from_address(address)
+
+    def solved(self, values):
+        """Linear systems, from numbers in tiles: dense algebra."""
+        systems, samples, n = self.program, values[-1], self.program.rows
+        sizes = [systems.factor.program.output_sizes[0]]
+        if systems.right:
+            sizes.append(sum(stage.program.output_sizes[0] for stage in systems.sides))
+        tiles, many = [], -(-samples // TILE)
+        for size, address in zip(sizes, values, strict=False):
+            memory = self.memory(address, many * size * TILE)
+            whole = np.ndarray((many, size, TILE), self.dtype, memory)
+            tiles.append(whole.swapaxes(1, 2).reshape(-1, size)[:samples].astype(float))
+        m, place = np.zeros((samples, n, n)), 0
+        for i, rows in enumerate(systems.above):
+            for j in rows:
+                m[:, j, n - 1 - i] = tiles[0][:, place]
+                place += 1
+        m[:, range(n), range(n)] = 1 / tiles[0][:, place:][:, ::-1]
+        spoilt = ~np.isfinite(m).all(axis=(1, 2))
+        m[spoilt] = np.eye(n)
+        inverse = np.linalg.inv(m @ m.swapaxes(1, 2))
+        padded = [np.hstack([x, np.zeros((samples, 1))]) for x in tiles[1:]]
+        found = [-inverse @ padded[0][:, table] for table in systems.right]
+        for x in found:
+            spoilt |= ~np.isfinite(x).all(axis=(1, 2))
+        k, columns = len(sizes), self.layout == "columns"
+        for x in (*found, inverse):
+            x[spoilt] = np.nan
+            apart = values[k + 1] if columns else self.dtype.itemsize * n * n
+            self.seen(values[k], apart, samples, (n, n))[...] = x
+            k += 2 if columns else 1
+        assert k == len(values) - 1
 
     def over_time(self, values):
         """A time loop: pointer, stride and jump of each array, then how many steps and samples."""
@@ -288,13 +495,28 @@ COMPILE = Cuda.compile
 
 
 @contextmanager
+def card_left_empty(monkeypatch, **settings):
+    """`fake_card`, and in the end nobody has memory of it or its context."""
+    with fake_card(monkeypatch, **settings) as library:
+        yield library
+        gc.collect()
+        assert not library.memory and not library.current
+
+
+@contextmanager
 def fake_card(monkeypatch, launch=LAUNCH, **settings):
     """A card, as long as it lasts; gives its library."""
     library = Library(**settings)
 
     def compiled(backend, program, settings):
-        whole = program, settings.scalar, settings.strict, backend.layout, launch
-        return packed(launch, pickle.dumps(whole).hex())
+        def one(program, tiled=0):
+            whole = program, settings.scalar, settings.strict, backend.layout, launch, tiled
+            is_scan = isinstance(program, PathScan)
+            own = path_scan_module(program, settings.scalar)[1] if is_scan else launch
+            return packed(own, pickle.dumps(whole).hex())
+
+        several = isinstance(program, Systems)
+        return backend._packed(program, settings, one) if several else one(program)
 
     with monkeypatch.context() as m:
         m.setattr(driver, "_library", lambda: library)

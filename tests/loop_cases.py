@@ -8,7 +8,7 @@ from hinge import algorithms
 from hinge.graph.loop import Load, LoopProgram, Stage, Step, Store, Visit
 from hinge.graph.scalar import Graph
 from hinge.specialize.arrays import array_shape
-from hinge.specialize.canonical import canonical
+from hinge.specialize.canonical import Reframed, canonical
 from hinge.specialize.loops import trace_loops
 
 ARRAYS = {
@@ -23,6 +23,21 @@ def looped(mech, name):
     """The loop program of an algorithm."""
     arrays = {a: array_shape(mech, a) for a in ARRAYS[name]}
     return trace_loops(getattr(algorithms, name), canonical(mech), arrays, name)
+
+
+def split_in_loops(robot):
+    """Hybrid dynamics with every other DoF driven."""
+    mech, active = robot.mechanism, tuple(i % 2 == 0 for i in range(robot.nv))
+    algorithm = partial(algorithms.hybrid_dynamics, active=active)
+    arrays = {a: array_shape(mech, a) for a in ("q", "qd", "qdd_active", "tau_passive")}
+    return trace_loops(algorithm, canonical(mech), arrays, "hybrid", active), active
+
+
+def frame_in_loops(robot, frame, reference="aligned", way=None):
+    """The Jacobian; way: to a frame that is not the one, perhaps."""
+    algorithm = partial(algorithms.jacobian, frame=frame, reference=reference)
+    mech, arrays = robot.mechanism, {"q": (robot.nq,)}
+    return trace_loops(algorithm, Reframed.same(mech), arrays, "jacobian", frame=way or frame)
 
 
 def swapping():

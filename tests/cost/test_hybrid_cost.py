@@ -61,9 +61,9 @@ def test_the_limits_in_loops():
 
 @pytest.mark.parametrize("name", SPLITS)
 def test_cost_grows_by_the_same_for_every_link(name):
-    """In loops, from 100 to 1000 links."""
+    """In loops, from 550 to 1450 links: fewer may have a number in common that many have not."""
     counts = []
-    for n in (100, 550, 1000):
+    for n in (550, 1000, 1450):
         f = snake(n)
         nv = f.mechanism.nv
         shapes = {"q": (f.mechanism.nq,), **dict.fromkeys(ARRAYS[1:], (nv,))}

@@ -13,7 +13,7 @@ from hinge.graph.loop import LoopProgram
 from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
 from hinge.specialize.routing import MOST_UNROLLED
-from loop_cases import looped, swapping
+from loop_cases import frame_in_loops, looped, split_in_loops, swapping
 from mechanisms import EPS, assert_close, assert_same_bits, everything, random_state
 from with_c import SCALARS, Compiled, assert_lonely, both, compile_c, compiled
 
@@ -46,6 +46,26 @@ def test_a_long_snake_in_c(name, tmp_path, c_sines):
     assert_same_bits(got, interpret(kernel.program, given)[0])
     assert_close(got, kernel(*given), 5000 * EPS)
     assert_close(got, getattr(SNAKE.alg, name)(*given), 5000 * EPS)
+
+
+@compiled
+@pytest.mark.parametrize("frame", [-1, 5])
+def test_the_way_to_a_frame_in_c(frame, tmp_path):
+    robot = everything()
+    program, q = frame_in_loops(robot, robot.frame_names[frame]), random_state(robot, 5).q
+    (got,) = Compiled(program, "double", tmp_path)(q)
+    assert_close(got, robot.alg.jacobian(q, robot.frame_names[frame]), 1000 * EPS)
+
+
+@compiled
+def test_a_split_mechanism_in_c(tmp_path):
+    robot = zoo.quadruped()
+    program, active = split_in_loops(robot)
+    s = random_state(robot, 5)
+    given = s.q, s.qd, s.qdd, s.qdd
+    got = Compiled(program, "double", tmp_path)(*given)
+    for a, b in zip(got, robot.alg.hybrid_dynamics(*given, active=active), strict=True):
+        assert_close(a, b, 1e4 * EPS)
 
 
 @compiled

@@ -19,7 +19,7 @@ from hinge.graph.scan import Scan
 from hinge.motion.steps import motion_kernel
 from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
-from loop_cases import ARRAYS, looped, swapping
+from loop_cases import ARRAYS, frame_in_loops, looped, split_in_loops, swapping
 from mechanisms import everything
 
 SCALARS = {np.float64: "double", np.float32: "float"}
@@ -188,6 +188,14 @@ def test_algorithms_as_loops(name, monkeypatch):
     """What passes from body to body is in global memory where it is too much."""
     monkeypatch.setattr("hinge.emit.ptx.loop._MOST_SHARED", 0)
     assert_as_interpreted(looped(everything().mechanism, name), np.float64, 1000)
+
+
+def test_loops_along_the_way_to_a_frame():
+    """Bodies beside the way have zeros, and every kind of bodies keeps something else."""
+    robot = everything()
+    for frame in (robot.frame_names[-1], robot.frame_names[5]):
+        assert_as_interpreted(frame_in_loops(robot, frame), np.float64, 1000)
+    assert_as_interpreted(split_in_loops(robot)[0], np.float64, 1e5)
 
 
 def test_values_change_places():

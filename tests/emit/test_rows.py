@@ -33,15 +33,31 @@ def test_results_that_not_every_body_has_are_gathered():
 
 
 def test_values_that_share_a_place_are_never_there_together():
+    """At one time, that is, in one body."""
     found = rows(9)
-    kept = [(p.at, found.uses[e]) for e, p in found.places.items() if p.area == "kept"]
+    kept = [
+        (p.at, found.uses[e], owners(found, e)) for e, p in found.places.items() if p.area == "kept"
+    ]
     together = [
         (a, b)
-        for at, a in kept
-        for other, b in kept
-        if at == other and a is not b and a.first < b.last and b.first < a.last
+        for at, a, mine in kept
+        for other, b, yours in kept
+        if at == other and a is not b and a.first < b.last and b.first < a.last and mine & yours
     ]
-    assert len({at for at, _ in kept}) < len(kept) and not together
+    assert len({at for at, _, _ in kept}) < len(kept) and not together
+
+
+def owners(found, entry):
+    """The roles of the bodies that have an entry: those whose steps touch it, or all of them."""
+    if found.uses[entry].by_children:
+        return set(range(len(found.program.stages[0].steps)))
+    return {
+        role
+        for stage in found.program.stages
+        for role, step in enumerate(stage.steps)
+        if entry in {(x.which, x.entry) for x in step.used if x.kind == "slot"}
+        or entry in {(s.slot, s.entry) for s in step.stores}
+    }
 
 
 def test_one_sample_that_the_stack_should_not_hold(monkeypatch):

@@ -31,18 +31,21 @@ from mechanisms import assert_same_bits, random_state
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="ELF for x86-64"
 )
-here = pytest.mark.skipif(not host().flavor("double").direct, reason="no AVX-512")
+here = pytest.mark.skipif(not host().flavor("double").direct, reason="no AVX2")
 
-FORMS = [(lanes, word) for word in (8, 4) for lanes in (1, 16 // word, 32 // word, 64 // word)]
-NAMES = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "min": "min", "max": "max"}
-NAMES |= {"sqrt": "sqrt", "and": "pand", "xor": "pxor", "choose": "blendm"}
+# lanes, bytes of a number, registers: 32 with AVX-512, 16 with AVX2
+FORMS = [(lanes, word, 32) for word in (8, 4) for lanes in (1, 16 // word, 32 // word, 64 // word)]
+FORMS += [(lanes, word, 16) for word in (8, 4) for lanes in (1, 16 // word, 32 // word)]
 FUSED = {"plus": "fmadd", "minus": "fmsub", "from": "fnmadd"}
-NAMES |= {f"{own}{k}": f"{x}{k}" for own, x in FUSED.items() for k in (132, 213, 231)}
+NAMES = {f"{own}{k}": f"{x}{k}" for own, x in FUSED.items() for k in (132, 213, 231)}
+NAMES |= {name: name for name in ("add", "sub", "mul", "div", "min", "max", "sqrt")}
 REGISTERS = (0, 5, 8, 15, 16, 23, 24, 31)
 OFFSETS = (0, 8, 64, -64, 4, 12, 127 * 64, 128 * 64, -128 * 64, 1 << 20)
 BASES = dict(
     zip((*PASSED, *MORE), ("di", "si", "dx", "cx", "8", "9", "ax", "10", "11"), strict=True)
 )
+
+forms = pytest.mark.parametrize(("lanes", "word", "registers"), FORMS)
 
 
 def assembled(lines):
@@ -57,65 +60,111 @@ def assembled(lines):
     return object.read(int(section), np.dtype("u1")).tobytes()
 
 
-def spelt(name, lanes, word):
-    """LLVM's name of an instruction."""
-    ending = ("d", "q") if name in ("and", "xor") else ("ps", "pd")
-    return f"v{NAMES[name]}{ending[word == 8]}"
-
-
-def address(memory, lanes, word, broadcast=True):
+def address(memory, lanes, word, broadcast=False):
     many = max(lanes, 16 // word)
-    return f"{memory.offset}(%r{BASES[memory.base]})" + (
-        f"{{1to{many}}}" if memory.all_lanes and broadcast else ""
-    )
+    ending = f"{{1to{many}}}" if broadcast and memory.all_lanes else ""
+    return f"{memory.offset}(%r{BASES[memory.base]})" + ending
 
 
 def vector(register, lanes, word):
     return f"%{ {16: 'x', 32: 'y', 64: 'z'}[max(16, lanes * word)] }mm{register}"
 
 
-@pytest.mark.parametrize(("lanes", "word"), FORMS)
+def places(lanes, registers, numbers=True):
+    """Last operands: registers and memory; numbers: also such that are for all lanes."""
+    ways = (True,) if lanes == 1 else (False, True) if registers == 32 and numbers else (False,)
+    near, far = product(BASES, OFFSETS[:5], ways), product((7,), OFFSETS, ways)
+    return [*REGISTERS[: registers // 4], *(Memory(*place) for place in (*near, *far))]
+
+
+def endings(word):
+    """Of names of instructions: on vectors, on one number."""
+    return ("pd", "sd") if word == 8 else ("ps", "ss")
+
+
+@forms
 @pytest.mark.parametrize("name", NAMES)
-def test_arithmetic_has_the_bytes_of_an_assembler(name, lanes, word):
-    code, lines, what = Code(word), [], instructions(lanes, word)[name]
-    mask, masked = (1, "{%k1}") if name == "choose" else (0, "")
-    lasts = [*REGISTERS]
-    lasts += [Memory(b, o, a or lanes == 1) for b in BASES for o in OFFSETS[:5] for a in (0, 1)]
-    lasts += [Memory(7, o, a or lanes == 1) for o in OFFSETS for a in (False, True)]
-    for i, last in enumerate(lasts):
-        to, second = REGISTERS[i % 8], REGISTERS[i * 3 % 8]
-        code.put(what, to, 0 if name == "sqrt" else second, last, mask)
-        place = vector(last, lanes, word) if isinstance(last, int) else address(last, lanes, word)
-        read = [place] if name == "sqrt" else [place, vector(second, lanes, word)]
-        given = ", ".join([*read, vector(to, lanes, word)])
-        lines.append(f"{{evex}} {spelt(name, lanes, word)} {given}{masked}")
+def test_arithmetic_has_the_bytes_of_an_assembler(name, lanes, word, registers):
+    code, lines, what = Code(word), [], instructions(lanes, word, registers)[name]
+    some, ending = REGISTERS[: registers // 4], endings(word)[lanes == 1]
+    for i, last in enumerate(places(lanes, registers)):
+        to, second = some[i % len(some)], some[i * 3 % len(some)]
+        reads_one = name == "sqrt" and lanes > 1
+        code.put(what, to, 0 if reads_one else second, last)
+        if isinstance(last, int):
+            may_swap = name in ("add", "mul") and lanes * word < 64
+            if may_swap and second < 8 <= last < 16 and to < 16:
+                # the assembler does that itself, but of vectors only
+                second, last = last, second
+            read = [vector(last, lanes, word)]
+        else:
+            read = [address(last, lanes, word, lanes > 1)]
+        read += [] if reads_one else [vector(second, lanes, word)]
+        lines.append(f"v{NAMES[name]}{ending} {', '.join(read)}, {vector(to, lanes, word)}")
     assert bytes(code.bytes) == assembled(lines)
 
 
-@pytest.mark.parametrize(("lanes", "word"), FORMS)
-def test_moves_have_the_bytes_of_an_assembler(lanes, word):
-    """Loads, stores, copies, numbers for all lanes, comparisons."""
-    code, lines, what = Code(word), [], instructions(lanes, word)
-    packed, one = ("pd", "sd") if word == 8 else ("ps", "ss")
+@forms
+@pytest.mark.parametrize("name", ["and", "xor", "choose"])
+def test_bits_and_choices_have_the_bytes_of_an_assembler(name, lanes, word, registers):
+    code, lines, what = Code(word), [], instructions(lanes, word, registers)[name]
+    masks, packed = registers == 32, endings(word)[0]
+    spelt = f"vp{name}{'q' if word == 8 else 'd'}" if masks else f"v{name}{packed}"
+    if name == "choose":
+        spelt = f"v{'blendm' if masks else 'blendv'}{packed}"
+    some = REGISTERS[: registers // 4]
+    for i, last in enumerate(places(lanes, registers)):
+        to, second, signs = (some[i * k % len(some)] for k in (1, 3, 5))
+        chosen, more = "", b""
+        if name == "choose" and not masks:
+            chosen, more = f"{vector(signs, lanes, word)}, ", bytes((signs << 4,))
+        code.put(what, to, second, last, int(name == "choose" and masks), more)
+        own = isinstance(last, int)
+        place = vector(last, lanes, word) if own else address(last, lanes, word, masks)
+        given = f"{chosen}{place}, {vector(second, lanes, word)}, {vector(to, lanes, word)}"
+        lines.append(f"{'{evex} ' * masks}{spelt} {given}{'{%k1}' * (masks and name == 'choose')}")
+    assert bytes(code.bytes) == assembled(lines)
+
+
+@forms
+def test_moves_have_the_bytes_of_an_assembler(lanes, word, registers):
+    """Loads, stores, copies, numbers for all lanes."""
+    code, lines, what = Code(word), [], instructions(lanes, word, registers)
+    packed, one = endings(word)
     spread = "vmovddup" if word == 8 and lanes <= 2 else f"vbroadcast{one}"
-    load = spread if lanes == 1 else f"vmovu{packed}"
-    store = f"vmov{one}" if lanes == 1 else f"vmovu{packed}"
-    for register, (base, offset) in product(REGISTERS, product(BASES, OFFSETS)):
+    move = f"vmov{one}" if lanes == 1 else f"vmovu{packed}"
+    some = REGISTERS[: registers // 4]
+    for register, (base, offset) in product(some, product(BASES, OFFSETS)):
         at, own = Memory(base, offset, lanes == 1), vector(register, lanes, word)
-        place = address(at, lanes, word, broadcast=False)
+        place = address(at, lanes, word)
         code.put(what["load"], register, 0, at)
         code.put(what["store"], register, 0, at)
-        code.put(what["spread"], register, 0, Memory(base, offset, True), 0x81)
-        lines += [f"{{evex}} {load} {place}, {own}", f"{{evex}} {store} {own}, {place}"]
-        lines.append(f"{{evex}} {spread} {place}, {own}{{%k1}}{{z}}")
-    for a, b in product(REGISTERS, repeat=2):
-        first, last = vector(a, lanes, word), vector(b, lanes, word)
+        lines += [f"{move} {place}, {own}", f"{move} {own}, {place}"]
+        if registers == 32:
+            code.put(what["spread"], register, 0, Memory(base, offset, True))
+            code.put(what["spread"], register, 0, Memory(base, offset, True), 0x81)
+            lines += [f"{spread} {place}, {own}", f"{spread} {place}, {own}{{%k1}}{{z}}"]
+    for a, b in product(some, repeat=2):
         code.put(what["copy"], a, 0, b)
-        code.put(what["compare"], 1, a, b, more=b"\x11")
-        code.put(what["compare"], 1, a, Memory(9, 24, True), more=b"\x04")
-        lines += [f"{{evex}} vmova{packed} {last}, {first}"]
-        lines += [f"vcmp{packed} $17, {last}, {first}, %k1"]
-        lines += [f"vcmp{packed} $4, {address(Memory(9, 24, True), lanes, word)}, {first}, %k1"]
+        # else it would write the other of two opcodes
+        form = "{vex3} " if a < 8 <= b < 16 and lanes * word < 64 else ""
+        lines.append(f"{form}vmova{packed} {vector(b, lanes, word)}, {vector(a, lanes, word)}")
+    assert bytes(code.bytes) == assembled(lines)
+
+
+@forms
+def test_comparisons_have_the_bytes_of_an_assembler(lanes, word, registers):
+    code, lines, what = Code(word), [], instructions(lanes, word, registers)["compare"]
+    masks, (packed, one) = registers == 32, endings(word)
+    spelt = f"vcmp{one if lanes == 1 and not masks else packed}"
+    at = Memory(9, 24, masks)
+    for a, b in product(REGISTERS[: registers // 4], repeat=2):
+        first, last = vector(a, lanes, word), vector(b, lanes, word)
+        to, result = (1, "%k1") if masks else (b, last)
+        code.put(what, to, a, b, more=b"\x11")
+        code.put(what, to, a, at, more=b"\x04")
+        lines.append(f"{spelt} $17, {last}, {first}, {result}")
+        lines.append(f"{spelt} $4, {address(at, lanes, word, masks)}, {first}, {result}")
     assert bytes(code.bytes) == assembled(lines)
 
 
@@ -232,6 +281,7 @@ def test_more_values_at_once_than_registers_are_left_to_llvm():
     program = trace(lambda x: np.sqrt(x), [(33,)])
     steps = [Step(node, (node.args[0].id,)) for node in program.values]
     places = Places(1, [(0, i) for i in range(33)], {}, {})
-    assert machine_code(steps[:32], [], places, 8, 8)
-    with pytest.raises(UnknownError):
-        machine_code(steps, [], places, 8, 8)
+    for lanes, registers in ((8, 32), (4, 16)):
+        assert machine_code(steps[:registers], [], places, lanes, 8, registers)
+        with pytest.raises(UnknownError):
+            machine_code(steps[: registers + 1], [], places, lanes, 8, registers)

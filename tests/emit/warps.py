@@ -1,4 +1,6 @@
-"""Kernels for cards whose threads work in warps, run on the CPU: 32 that wait for each other."""
+"""Kernels for cards whose threads work in warps, run on the CPU: 32 that wait for each other, and
+blocks of these.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ LANES = 32
 # what a card does by instructions of its own
 INSTRUCTIONS = """
 declare void @wait_for_warp()
+declare void @wait_for_block()
 declare i32 @thread_of_block()
 declare void @llvm.memcpy.p3.p1.i64(ptr addrspace(3), ptr addrspace(1), i64, i1)
 define internal void @copy(i64 %to, ptr addrspace(1) %from, i1 %if, i64 %n) {
@@ -46,6 +49,16 @@ yes:
 no:
   ret void
 }}
+define internal {t} @load_if_{t}(ptr addrspace(1) %from, i32 %if) {{
+  %yes = icmp sge i32 %if, 0
+  br i1 %yes, label %there, label %done
+there:
+  %x = load {t}, ptr addrspace(1) %from
+  br label %done
+done:
+  %found = phi {t} [ 0.0, %0 ], [ %x, %there ]
+  ret {t} %found
+}}
 define internal {t} @load_{t}(ptr addrspace(1) %from, i64 %n) {{
   %at = getelementptr i8, ptr addrspace(1) %from, i64 %n
   %x = load {t}, ptr addrspace(1) %at
@@ -72,6 +85,14 @@ SPELLINGS = [
         r"call void @store_\5(\2, \3, \4, i64 \1, \5 \6)",
     ),
     (
+        ASM + r'\{ \.reg[^"]*, \$1, (\d+), \$0;[^"]*"[^(]*\((ptr.*), (i64 \S+), (\w+) (\S+)\)',
+        r"call void @store_\4(i1 true, \2, \3, i64 \1, \4 \5)",
+    ),
+    (
+        r'call (\w+) asm "\{ \.reg \.pred p; setp\.ge[^"]*"[^(]*\((.*)\)',
+        r"call \1 @load_if_\1(\2)",
+    ),
+    (
         ASM + r'st\.global\.\w+ \[\$0\+(\d+)\], \$1;"[^(]*\((.*), (\w+) (\S+)\)',
         r"call void @store_\3(i1 true, \2, i64 1, i64 \1, \3 \4)",
     ),
@@ -79,8 +100,14 @@ SPELLINGS = [
         r'call (\w+) asm sideeffect "ld\.global\.\w+ \$0, \[\$1\+(\d+)\];"[^(]*\((.*)\)',
         r"call \1 @load_\1(\3, i64 \2)",
     ),
+    (
+        r'call double asm sideeffect "ld\.const\.f64 \$0, \[numbers\+(\d+)\];", "=d"\(\)',
+        r"load double, ptr addrspace(4) getelementptr (i8, ptr addrspace(4) @numbers, i64 \1)",
+    ),
     (r"declare void @llvm\.nvvm\.bar\.warp\.sync\(i32\)", ""),
     (r"call void @llvm\.nvvm\.bar\.warp\.sync\(i32 -1\)", "call void @wait_for_warp()"),
+    (r"declare void @llvm\.nvvm\.barrier0\(\)", ""),
+    (r"call void @llvm\.nvvm\.barrier0\(\)", "call void @wait_for_block()"),
     (r"declare (float|double) @llvm\.nvvm\.rcp[^\n]*", ""),
     (r"@llvm\.nvvm\.rcp\.approx\.ftz\.", "@llvm_rcp_"),
     (r"declare i32 @llvm\.nvvm\.read\.ptx\.sreg\.tid\.x\(\)", ""),
@@ -102,29 +129,31 @@ class Warps(OnCpu):
     """A module, ready to run here."""
 
     def __init__(self, text: str) -> None:
-        self.barrier = threading.Barrier(LANES)
+        self.warps: list[threading.Barrier] = []
         self.callbacks = [
-            ctypes.CFUNCTYPE(None)(self.barrier.wait),
+            ctypes.CFUNCTYPE(None)(lambda: self.warps[_lane.tid // LANES].wait()),
+            ctypes.CFUNCTYPE(None)(lambda: self.block.wait()),
             ctypes.CFUNCTYPE(ctypes.c_int32)(lambda: _lane.tid),
         ]
-        names = ("wait_for_warp", "thread_of_block")
+        names = ("wait_for_warp", "wait_for_block", "thread_of_block")
         for name, callback in zip(names, self.callbacks, strict=True):
             llvm.add_symbol(name, ctypes.cast(callback, ctypes.c_void_p).value)
         OnCpu.__init__(self, spelled_here(text))
 
     def launch(self, arguments: list[int], blocks: int, threads: int) -> None:
-        """Every warp of every block."""
+        """Every block, all its threads at once."""
+        self.warps = [threading.Barrier(LANES) for _ in range(0, threads, LANES)]
+        self.block = threading.Barrier(threads)
         run = self.function("run", None, *[ctypes.c_int64] * len(arguments))
         for block in range(blocks):
             for name, x in (("ctaid.x", block), ("nctaid.x", blocks)):
                 self._register(name)[0] = x
-            for first in range(0, threads, LANES):
-                lanes = range(first, first + LANES)
-                work = [threading.Thread(target=partial(_run, run, arguments, t)) for t in lanes]
-                for thread in work:
-                    thread.start()
-                for thread in work:
-                    thread.join()
+            everyone = range(threads)
+            work = [threading.Thread(target=partial(_run, run, arguments, t)) for t in everyone]
+            for thread in work:
+                thread.start()
+            for thread in work:
+                thread.join()
 
 
 def _run(run, arguments: list[int], tid: int) -> None:

@@ -11,6 +11,7 @@ import hinge
 from hinge import zoo
 from hinge.robot.method import methods_of
 from hinge.specialize.arrays import array_shape
+from hinge.specialize.routing import SYSTEMS
 from mechanisms import EPS, ROBOTS, assert_close, everything, random_split
 from pages import DOCS
 
@@ -265,6 +266,58 @@ def test_long_mechanisms(torch, name):
     same(there.inverse_dynamics(*x), here.inverse_dynamics(*given))
     same(there.forward_dynamics(*x), here.forward_dynamics(*given), bound=1e6)
     same(there.mass_matrix(x[0]), here.mass_matrix(given[0]))
+
+
+SCANS = [("arm", "float64"), ("humanoid", "float64"), ("snake66", "float64")]
+SCANS += [("snake300", "float64"), ("snake5000", "float64"), ("arm", "float32")]
+
+
+@pytest.mark.parametrize("name, dtype", SCANS)
+def test_scans(torch, name, dtype):
+    """Of one state, in one block and in many, of trees too; again, and on another stream."""
+    there, here = robots(name, dtype)
+    q, qd, tau = (x.astype(dtype) for x in states(here))
+    x = tensors(torch, q, qd, tau)
+    near = {"eps": DTYPES[dtype], "bound": 1e6 if dtype == "float64" else BOUND}
+    expected = here.forward_dynamics(q, qd, tau)
+    for _ in range(3):
+        same(there.forward_dynamics(*x, method="scan"), expected, **near)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        got = there.forward_dynamics(*x, method="scan")
+    stream.synchronize()
+    same(got, expected, **near)
+    active = np.arange(here.nv) % 3 == 0
+    split = here.hybrid_dynamics(q, qd, qd, tau, active)
+    got = there.hybrid_dynamics(x[0], x[1], x[1], x[2], active, method="scan")
+    same(got.tau, split.tau, **near)
+    same(got.qdd, split.qdd, **near)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("method", ["forward_dynamics_derivatives", "mass_matrix_inverse"])
+def test_systems_of_large_robots(torch, method, dtype, monkeypatch):
+    """Several kernels, some samples at a time, in rows and columns; NaN stays in its sample."""
+    monkeypatch.setattr("hinge.runtime.card_systems.at_a_time", lambda card, size: 1024)
+    monkeypatch.setitem(SYSTEMS, method, range(20, 81))
+    mech, rng, B = zoo.humanoid().mechanism, np.random.default_rng(2), 2500
+    robot, cpu = hinge.Robot(mech, dtype, device="cuda"), hinge.Robot(mech)
+    assert "linear systems" in robot.explain(method)
+    state = [cpu.random_configuration(rng, B), *rng.normal(size=(2, B, mech.nv))]
+    state = [x.astype(dtype) for x in state[: 1 if method == "mass_matrix_inverse" else 3]]
+    exact = getattr(cpu, method)(*state)
+    exact = exact if isinstance(exact, tuple) else (exact,)
+    state[0][77, -1] = np.nan
+    for columns in (False, True):
+        given = [torch.as_tensor(x, device="cuda") for x in state]
+        given = [x.T.contiguous().T for x in given] if columns else given
+        got = getattr(robot, method)(*given)
+        for a, b in zip(got if isinstance(got, tuple) else (got,), exact, strict=True):
+            a = a.cpu().numpy()
+            assert np.isnan(a[77]).all()
+            a, b = (np.delete(x, 77, axis=0) for x in (a, b))
+            assert np.abs(a - b).max() <= BOUND * DTYPES[dtype] * np.abs(b).max()
 
 
 def test_streams_and_graphs(torch):

@@ -25,6 +25,7 @@ class Interpreted:
     version: int = 1
     language: ClassVar[str] = "operations"
     climbs: ClassVar[bool] = True
+    solves: ClassVar[bool] = False
 
     def text(self, program, settings):
         return "\n".join(node.op for node in program.nodes)

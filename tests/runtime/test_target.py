@@ -92,3 +92,23 @@ def test_llvm_is_not_asked_in_vain(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", refuse)
     assert target.host.__wrapped__() == target.host() and target.llvm_version.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    ("features", "bits", "registers", "direct"),
+    [
+        ("+avx,+avx2,+fma", 256, 16, True),
+        ("+avx,+avx2", 256, 16, False),
+        ("+sse4.2", 128, 16, False),
+        ("+avx2,+fma,+avx512f,+avx512vl,+avx512dq", 512, 32, True),
+        ("+avx2,+fma,+avx512f", 512, 16, False),
+        ("+avx2,+fma,+avx512f,+avx512vl", 512, 32, False),
+    ],
+)
+def test_which_machines_have_code_written_as_bytes(features, bits, registers, direct, monkeypatch):
+    monkeypatch.setattr(target, "_is_elf_of_x86", lambda: True)
+    monkeypatch.setattr(target, "_is_arm", lambda: False)
+    flavor = target.Target("any", features, bits).flavor("double")
+    assert (flavor.registers, flavor.direct) == (registers, direct)
+    monkeypatch.setattr(target, "_is_elf_of_x86", lambda: False)
+    assert not target.Target("any", features, bits).flavor("double").direct

@@ -25,10 +25,14 @@ ARRAYS = {
     "mass_matrix_inverse": ("q",),
     "inverse_dynamics_derivatives": ("q", "qd", "qdd"),
     "forward_dynamics_derivatives": ("q", "qd", "tau"),
+    "mass_factor": ("q",),
+    "mass_factor_inverse": ("q",),
+    "mass_factor_rate": ("q", "qd"),
 }
+# upper triangular, and in body axes only
+FACTORS = ("mass_factor", "mass_factor_inverse", "mass_factor_rate")
 # of these, blocks of bodies on different branches are zero
-ALONG_BRANCHES = ("mass_matrix", "inverse_dynamics_derivatives")
-AXES = ("body", "ground")
+ALONG_BRANCHES = ("mass_matrix", "inverse_dynamics_derivatives", *FACTORS)
 
 
 def mixed(branches):
@@ -53,11 +57,16 @@ def mixed(branches):
 CHAINS = {"chain": mixed(branches=False), "snake": zoo.snake(7)}
 TREES = {"tree": mixed(branches=True), "quadruped": zoo.quadruped()}
 CASES = [(r, n) for r in (*CHAINS, *TREES) for n in ARRAYS if r in CHAINS or n in ALONG_BRANCHES]
+IN_AXES = [(*case, "body") for case in CASES]
+IN_AXES += [(*case, "ground") for case in CASES if case[1] not in FACTORS]
 
 
-def climbing(mech, name, axes, more=(), **static):
+def climbing(mech, name, axes=None, more=(), **static):
+    """axes: by default those that long mechanisms have."""
     arrays = {a: array_shape(mech, a) for a in (*ARRAYS[name], *more)}
-    algorithm = partial(getattr(algorithms, name), axes=axes, **static)
+    if name not in FACTORS:
+        static["axes"] = axes or ("ground" if name in ALONG_BRANCHES else "body")
+    algorithm = partial(getattr(algorithms, name), **static)
     return trace_loops(algorithm, canonical(mech), arrays, name)
 
 
@@ -74,8 +83,7 @@ def expected_of(robot, name, given):
     return parts_of(getattr(robot.alg, name)(*given))
 
 
-@pytest.mark.parametrize("axes", AXES)
-@pytest.mark.parametrize(("robot_name", "name"), CASES)
+@pytest.mark.parametrize(("robot_name", "name", "axes"), IN_AXES)
 def test_interpreted_climbs_agree_with_the_generic_code(robot_name, name, axes):
     robot = (CHAINS | TREES)[robot_name]
     given = given_of(robot, name)
@@ -88,8 +96,7 @@ def test_interpreted_climbs_agree_with_the_generic_code(robot_name, name, axes):
 def test_compiled_climbs_agree_with_the_interpreter(robot_name, name):
     """Vectors of samples and one alone."""
     robot = (CHAINS | TREES)[robot_name]
-    axes = "ground" if name in ALONG_BRANCHES else "body"
-    program = climbing(robot.mechanism, name, axes)
+    program = climbing(robot.mechanism, name)
     kernel, given = Kernel(program, name, backend=Cpu(threads=1)), given_of(robot, name, 11)
     expected = interpret(program, given)
     many, one = parts_of(kernel(*given)), parts_of(kernel(*(x[9] for x in given)))
@@ -102,8 +109,7 @@ def test_compiled_climbs_agree_with_the_interpreter(robot_name, name):
 @pytest.mark.parametrize(("robot_name", "name"), CASES)
 def test_climbs_in_c_agree_with_the_interpreter(robot_name, name, tmp_path):
     robot = (CHAINS | TREES)[robot_name]
-    axes = "ground" if name in ALONG_BRANCHES else "body"
-    program, given = climbing(robot.mechanism, name, axes), given_of(robot, name, 2)
+    program, given = climbing(robot.mechanism, name), given_of(robot, name, 2)
     got = Compiled(program, "double", tmp_path)(*(x[1] for x in given))
     for a, b in zip(got, interpret(program, given), strict=True):
         assert_close(a, b[1], 3000 * EPS)
@@ -121,10 +127,9 @@ def test_all_joints_with_forces_that_turn():
         assert_close(a, b, 3e4 * EPS)
 
 
-@pytest.mark.parametrize("name", ["mass_matrix", "mass_matrix_inverse"])
+@pytest.mark.parametrize("name", ["mass_matrix", "mass_matrix_inverse", *FACTORS])
 def test_cost_grows_with_pairs_and_code_does_not(name):
-    axes = "ground" if name in ALONG_BRANCHES else "body"
-    programs = [climbing(zoo.snake(n).mechanism, name, axes) for n in (20, 40, 60, 80)]
+    programs = [climbing(zoo.snake(n).mechanism, name) for n in (20, 40, 60, 80)]
     cost = [sum(program.ops) for program in programs]
     assert len({cost[i + 2] - 2 * cost[i + 1] + cost[i] for i in range(2)}) == 1
     assert len({program.written for program in programs}) == 1
@@ -133,7 +138,8 @@ def test_cost_grows_with_pairs_and_code_does_not(name):
     assert kept[3] < 2.1 * kept[1]
     for program in programs:
         everything_of_it = np.unique(program.pairs.index())
-        assert np.array_equal(everything_of_it, np.arange(program.pairs.size))
+        zero = int(name in FACTORS)
+        assert np.array_equal(everything_of_it, np.arange(program.pairs.size + zero))
 
 
 def test_a_pair_on_one_branch_costs_few_operations():
@@ -163,6 +169,8 @@ def test_pairs_know_where_they_are():
         [5, 6, 4, zero],
         [zero, zero, zero, 7],
     ]
+    upper = Pairs([-1, 0], [1, 1], [Matrix(0, triangular=True)])
+    assert not upper.everywhere and upper.index().tolist() == [0, 2, 3, 1] and upper.size == 3
     both = Pairs([-1, 0], [1, 1], [Matrix(0, 1)])
     assert both.everywhere and both.index().tolist() == [0, 2, 3, 1] and both.size == 4
 
@@ -181,7 +189,8 @@ def test_long_mechanisms_through_the_front_door(name):
         assert_close(a[1], b, near * EPS)
     for a, b in zip(parts_of(getattr(robot, name)(*(x[1] for x in given))), got, strict=True):
         assert_close(a, b[1], same * EPS)
-    assert np.array_equal(got[-1], np.swapaxes(got[-1], 1, 2))
+    back = np.triu(got[-1]) if name in FACTORS else np.swapaxes(got[-1], 1, 2)
+    assert np.array_equal(got[-1], back)
     given[0][0, 9] = np.nan
     for a, b in zip(parts_of(getattr(robot, name)(*given)), got, strict=True):
         assert np.isnan(a[0]).all() and np.array_equal(a[1:], b[1:])

@@ -8,16 +8,19 @@ import pytest
 
 import hinge
 from hinge import TraceError, algorithms, zoo
+from hinge.emit.rows import Rows
 from hinge.graph.interpret import interpret
 from hinge.graph.loop import LoopProgram
+from hinge.graph.scalar import reachable
 from hinge.robot.answers import robot_kernel
 from hinge.runtime.cpu import Cpu
 from hinge.runtime.kernel import Kernel
 from hinge.specialize.arrays import array_shape
-from hinge.specialize.canonical import canonical
+from hinge.specialize.canonical import Reframed, canonical
 from hinge.specialize.loops import trace_loops
+from hinge.specialize.programs import robot_program, unrolled_program
 from hinge.specialize.routing import MOST_UNROLLED
-from loop_cases import ARRAYS, looped, swapping
+from loop_cases import ARRAYS, frame_in_loops, looped, split_in_loops, swapping
 from mechanisms import EPS, Generic, assert_close, everything, gripper, random_state
 
 ROBOTS = {
@@ -119,6 +122,79 @@ def test_halves_of_a_symmetric_matrix_are_kept_once():
     assert 21 in sizes.values() and 36 not in sizes.values()
 
 
+@pytest.mark.parametrize("robot_name", ROBOTS)
+def test_every_kind_keeps_what_it_needs_itself(robot_name):
+    """Driven joints a row of P, the others G: both in one place, and nothing of either twice."""
+    robot = ROBOTS[robot_name]
+    program, active = split_in_loops(robot)
+    for kind, role in enumerate(zip(*(stage.steps for stage in program.stages), strict=True)):
+        used = {(x.which, x.entry) for step in role for x in step.used if x.row == "own"}
+        others = {step for stage in program.stages for step in stage.steps}
+        used |= {(x.which, x.entry) for step in others for x in step.used if x.row == "parent"}
+        used |= {(slot, entry) for slot, _, entry in program.results}
+        stored = {(s.slot, s.entry) for step in role for s in step.stores if s.row == "own"}
+        assert stored <= used, kind
+    states = [random_state(robot, seed) for seed in range(9)]
+    given = [np.array([getattr(s, a) for s in states]) for a in ("q", "qd", "qdd", "qdd")]
+    got = Kernel(program, "hybrid", backend=Cpu(threads=1))(*given)
+    for i in range(len(states)):
+        expected = robot.alg.hybrid_dynamics(*(x[i] for x in given), active=active)
+        for a, b in zip(got, expected, strict=True):
+            assert_close(a[i], b, 1e5 * EPS)
+
+
+def test_split_mechanisms_keep_little():
+    """Of a long snake half of whose joints are driven, 13 numbers a body instead of 25."""
+    short, long = (Rows(split_in_loops(zoo.snake(n))[0]).areas["kept"].size for n in (20, 40))
+    assert (long - short) / 20 <= 13
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_what_is_made_of_numbers_alone_is_a_number(name):
+    """No step works out what is the same for every sample."""
+    program = looped(zoo.snake(9).mechanism, name)
+    for step in (step for stage in program.stages for step in stage.steps):
+        fixed = {i for i, load in enumerate(step.loads) if load.kind == "number"}
+        for node in reachable(s.value for s in step.stores):
+            numbers = [a.op == "const" or (a.op == "input" and a.value in fixed) for a in node.args]
+            assert not numbers or not all(numbers)
+
+
+def test_numbers_that_are_made_beforehand_are_right():
+    def scaled(mech, qd):
+        """Twice the mass less one, times the rate; what comes besides is zero for every body."""
+        rates, (tau,) = mech.rates(qd), mech.slots(1)
+        for _, k in mech.outward():
+            M = mech.M[k].matrix
+            tau[k] = (2.0 * M[5, 5] - 1.0) * rates[k] + (M[0, 0] - M[5, 5] - 3.0) * rates[k]
+        return mech.join(tau)
+
+    b, masses = hinge.MechanismBuilder("beads"), (3.0, 2.0, 4.0, 8.0)
+    for i, m in enumerate(masses):
+        ball = hinge.Inertia(m, about_com=(m + 3.0) * np.eye(3))
+        b.add(f"bead{i}", f"bead{i - 1}" if i else "world", hinge.Revolute(), inertia=ball)
+    program = trace_loops(scaled, Reframed.same(b.build()), {"qd": (4,)}, "scaled")
+    assert program.ops.multiplications == 4 and program.ops.additions == 0
+    qd, expected = np.arange(4.0), (2 * np.array(masses) - 1) * np.arange(4.0)
+    assert np.array_equal(interpret(program, [qd])[0], expected)
+    assert np.array_equal(Kernel(program)(qd), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays", "most"),
+    [
+        ("inverse_dynamics", ("q", "qd", "qdd"), 1.2),
+        ("forward_dynamics", ("q", "qd", "tau"), 1.17),
+        ("total_rates", ("q", "qd"), 1.17),
+        ("diagonal_dynamics", ("q", "nu", "tau"), 1.11),
+    ],
+)
+def test_loops_cost_little_more_than_straight_lines(name, arrays, most):
+    mech = zoo.snake(MOST_UNROLLED + 4).mechanism
+    loops = robot_program(mech, name, arrays, {})
+    assert sum(loops.ops) <= most * sum(unrolled_program(mech, name, arrays, {}).ops)
+
+
 @pytest.mark.parametrize("name", ARRAYS)
 def test_nothing_is_stored_that_nobody_needs(name):
     program = looped(zoo.snake(9).mechanism, name)
@@ -164,6 +240,38 @@ def test_cost_is_linear_and_code_size_constant(name):
     assert len(sizes) == 1
     assert programs[0].digest == looped(zoo.snake(50).mechanism, name).digest
     assert programs[0].digest != programs[1].digest
+
+
+@pytest.mark.parametrize("reference", ["aligned", "body", "world"])
+@pytest.mark.parametrize("robot_name", [*ROBOTS, "everything"])
+def test_jacobians_in_loops_agree_with_the_generic_code(robot_name, reference):
+    """Of frames at a tip, halfway, on the ground: bodies beside the way have no part in them."""
+    robot = everything() if robot_name == "everything" else ROBOTS[robot_name]
+    names = robot.frame_names
+    for frame in (names[-1], names[len(names) // 2], names[0]):
+        program = frame_in_loops(robot, frame, reference)
+        kernel = Kernel(program, "jacobian", backend=Cpu(threads=1))
+        q = np.array([random_state(robot, seed).q for seed in range(9)])
+        for got, one in zip(kernel(q), q, strict=True):
+            expected = robot.alg.jacobian(one, frame, reference)
+            assert_close(got, expected, 1000 * EPS)
+            assert_close(kernel(one), expected, 1000 * EPS)
+
+
+def test_loops_know_the_way_to_one_frame():
+    match = "'arm9': loops know the way to one body, 'link4', not to 'link9'"
+    with pytest.raises(TraceError, match=match):
+        frame_in_loops(ROBOTS["chain"], "tool", way="link4")
+
+
+def test_a_frame_far_from_the_ground_through_the_front_door():
+    """One near the ground is unrolled, however many bodies there are beyond."""
+    robot = zoo.snake(MOST_UNROLLED + 10)
+    q = random_state(robot, 3).q
+    for frame in ("tail", "link5"):
+        assert_close(robot.jacobian(q, frame), robot.alg.jacobian(q, frame), 1000 * EPS)
+    assert "a loop over bodies" in robot.explain("jacobian", frame="tail")
+    assert "5 bodies between the ground and the frame" in robot.explain("jacobian", frame="link5")
 
 
 def test_what_cannot_be_looped_says_so():

@@ -77,10 +77,21 @@ def test_matrices_are_counted_by_their_blocks():
     assert route(LONG, "mass_matrix").plan == "loops"
     bush = zoo.tree(3, 50).mechanism
     assert route(bush, "inverse_dynamics_derivatives").plan == "unrolled"
-    assert f"more than {MOST_STEPS}" in route(bush, "inverse_dynamics_derivatives").why["plan"]
+    larger = whole(zoo.tree(3, 120).mechanism, "inverse_dynamics_derivatives", (), {})
+    assert larger.plan == "unrolled" and f"more than {MOST_STEPS}" in larger.why["plan"]
     assert route(bush, "forward_dynamics_derivatives").plan == "columns"
     conventional = {"method": "conventional"}
     assert route(bush, "forward_dynamics_derivatives", (), conventional).plan == "unrolled"
+
+
+def test_bodies_of_which_few_are_alike_are_unrolled():
+    """A loop would have nearly as many steps; a card has no room for as much code at once."""
+    bush = zoo.tree(11, 55).mechanism
+    way = route(bush, "hybrid_dynamics_jvp")
+    assert way.plan == "unrolled" and "27 kinds of them are as much code" in way.why["plan"]
+    assert route(bush, "hybrid_dynamics_jvp", climbs=False).plan == "loops"
+    assert route(zoo.tree(11, 120).mechanism, "hybrid_dynamics_jvp").plan == "loops"
+    assert route(zoo.snake(44).mechanism, "hybrid_dynamics_jvp").plan == "loops"
 
 
 @pytest.mark.parametrize("lead", [(), (1,), (1, 1)])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
+from collections.abc import Mapping, Sequence
 from numbers import Number
 from typing import Any
 
@@ -32,6 +33,7 @@ __all__ = [
     "sign",
     "sin",
     "solve_spd",
+    "sparse_product",
     "sqrt",
     "upper_root",
     "where",
@@ -176,45 +178,65 @@ def _pivot(left: Any, whole: Any) -> Any:
 def _ldl(A: np.ndarray) -> tuple[list[list[Any]], list[Any]]:
     """L and d of A = L diag(d) Lᵀ, L unit lower triangular.  Only the lower triangle is read."""
     n = len(A)
-    L: list[list[Any]] = [[None] * n for _ in range(n)]
+    L: list[list[Any]] = [[0.0] * n for _ in range(n)]
     d: list[Any] = []
     for j in range(n):
-        scaled = [L[j][k] * d[k] for k in range(j)]
-        d.append(_pivot(A[j, j] - sum(L[j][k] * scaled[k] for k in range(j)), A[j, j]))
+        scaled = {k: L[j][k] * d[k] for k in range(j) if not is_zero(L[j][k])}
+        d.append(_pivot(_less_products(A[j, j], L[j], scaled), A[j, j]))
         for i in range(j + 1, n):
-            L[i][j] = (A[i, j] - sum(L[i][k] * scaled[k] for k in range(j))) / d[j]
+            left = _less_products(A[i, j], L[i], scaled)
+            L[i][j] = 0.0 if is_zero(left) else left / d[j]
     return L, d
 
 
-class Factor:
-    """A = L diag(d) Lᵀ of a symmetric positive definite A, to be solved with several times."""
+def _less_products(x: Any, row: Sequence[Any], others: Mapping[int, Any]) -> Any:
+    """x − Σ row(k) others(k), without what is known to be 0."""
+    products = [row[k] * y for k, y in others.items() if not is_zero(row[k])]
+    return x - sum(products) if products else x
 
-    __slots__ = ("L", "d_inv")
+
+class Factor:
+    """A = L diag(d) Lᵀ of a symmetric positive definite A, to be solved with several times.
+
+    What is known to be 0 in L costs nothing.
+    """
+
+    __slots__ = ("columns", "d_inv", "rows")
 
     def __init__(self, A: np.ndarray) -> None:
-        self.L, d = _ldl(A)
+        L, d = _ldl(A)
+        self.rows, self.columns = (
+            [{k: x for k, x in enumerate(row) if not is_zero(x)} for row in half]
+            for half in (L, zip(*L, strict=True))
+        )
         self.d_inv = np.array([1 / x for x in d])
 
     def half(self, b: np.ndarray) -> np.ndarray:
         """y = L⁻¹ b of a vector or a matrix: bᵀ A⁻¹ c is y(b)ᵀ diag(1/d) y(c)."""
         x = list(b)
-        for i in range(len(x)):
-            x[i] = x[i] - sum(self.L[i][k] * x[k] for k in range(i))
+        for i, row in enumerate(self.rows):
+            x[i] = _less_products(x[i], x, row)
         return np.array(x).reshape(b.shape)
 
     def solve(self, b: np.ndarray) -> np.ndarray:
         """A⁻¹ b of a vector or a matrix."""
         if b.ndim == 2:
             return np.array([self.solve(column) for column in b.T]).reshape(b.shape[::-1]).T
-        n, x = len(b), list(self.half(b) * self.d_inv)
-        for i in reversed(range(n)):
-            x[i] = x[i] - sum(self.L[k][i] * x[k] for k in range(i + 1, n))
+        x = list(self.half(b) * self.d_inv)
+        for i in reversed(range(len(b))):
+            x[i] = _less_products(x[i], x, self.columns[i])
         return np.array(x)
 
 
 def solve_spd(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A⁻¹ b for a symmetric positive definite A, by LDLᵀ; b is a vector or a matrix."""
     return Factor(A).solve(b)
+
+
+def sparse_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """A B of square matrices, or A square, without products with what is known to be 0 in A."""
+    rows = [[x * B[k] for k, x in enumerate(row) if not is_zero(x)] for row in A]
+    return np.array([sum(row[1:], row[0]) if row else 0 * B[0] for row in rows]).reshape(B.shape)
 
 
 def more_than(A: np.ndarray, least: np.ndarray) -> np.ndarray:

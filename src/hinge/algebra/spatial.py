@@ -160,6 +160,16 @@ class Transform:
         return np.vstack([top, [0, 0, 0, 1]])
 
     @property
+    def numbers(self) -> np.ndarray:
+        """All numbers, (12,): those of the rotation row by row, then of the translation."""
+        return np.concatenate([self.rotation.ravel(), self.translation])
+
+    @classmethod
+    def of_numbers(cls, x: np.ndarray) -> Transform:
+        """The pose with these `numbers`."""
+        return cls(x[:9].reshape(3, 3), x[9:])
+
+    @property
     def transfer(self) -> ForceTransfer:
         """φ(A, B) of X_AB."""
         return ForceTransfer(self.rotation, self.translation)

@@ -2,7 +2,8 @@
 
     outward   V(k) = φ*(p,k) V(p) + H*(k) q̇(k)
               α(k) = φ*(p,k) α(p) + H*(k) q̈(k) + a(k),   a(k) = V(k) × H*(k) q̇(k) + Ḣ*(k) q̇(k)
-    inward    J(k) = φ*(k,frame) H*(k) for every k from the frame's body to its root
+    inward    X(p) = X(p,k) X(k), the frame as seen from every body between it and the ground
+    outward   J(k) = φ*(k,frame) H*(k), in the reference that X(0) tells
 
 Velocities, accelerations and Jacobians of a frame come in one of three references:
 
@@ -25,6 +26,7 @@ from ..algebra.rotation import skew
 from ..algebra.spatial import Transform, cross_motion
 from ..errors import ArgumentError
 from ..model.mechanism import Frame, Mechanism
+from ..model.protocol import Descents
 from .declare import algorithm
 
 __all__ = [
@@ -52,19 +54,22 @@ def frame_pose(mech: Mechanism, q: np.ndarray, frame: str) -> np.ndarray:
     return _frame_pose(mech, q, mech.frame(frame)).matrix
 
 
-@algorithm()
+@algorithm(loops=True)
 def jacobian(
-    mech: Mechanism, q: np.ndarray, frame: str, reference: Reference = "aligned"
+    mech: Descents, q: np.ndarray, frame: str, reference: Reference = "aligned"
 ) -> np.ndarray:
     """J (6, nv): the frame moves with J q̇, angular part first.  O(depth)."""
     F = mech.frame(frame)
     H, phi = mech.H(q), mech.phi(q)
-    X = F.placement
-    columns = {}
-    for _, k in mech.ancestors(F.body):
-        columns[k] = X.transfer.T @ H[k].T
-        X = phi[k].pose @ X
-    return _expressed(mech.join_columns(columns, 6), X, reference)
+    X, J = mech.slots(2)
+    X[F.body] = F.placement
+    for p, k in mech.ancestors(F.body):
+        X[p] = phi[k].pose @ X[k]
+    for p, k in mech.descent(F.body):
+        J[k] = _expressed(X[k].transfer.T @ H[k].T, X[p], reference).T
+        # X(0) goes along
+        X[k] = X[p]
+    return mech.join_descent(F.body, J, 6)
 
 
 @algorithm()

@@ -50,7 +50,7 @@ from ..algebra.spatial import ForceTransfer, carried_acceleration, congruence
 from ..model.parameters import inertia_of
 from .riccati import released
 
-__all__ = ["Element", "product", "semidefinite_root"]
+__all__ = ["Element", "Factored", "product", "semidefinite_root"]
 
 # a pivot of so many roundings of its entry is none
 _LOST = 64
@@ -66,27 +66,79 @@ class Element(NamedTuple):
     J: Any
 
 
-def product(i: Element, j: Element, rounding: float) -> Element:
-    """Two stretches, i beyond j: (5) and (6).
+class Factored(NamedTuple):
+    """What two stretches are joined by: with C_i = U U* and 1 + U* J_j U = L D L*,
 
-    With C_i = U U* and S = 1 + U* J_j U, E C_i is U S⁻¹U* and E x is x − U S⁻¹U* J_j x.
-    rounding: that of the numbers, beside which a part of C_i is nothing.
+    T = L⁻¹ U*, N = L⁻¹ U* J_j, D⁻¹, x = b_i + C_i η_j and y = η_j − J_j b_i; so that
+    E v = v − T* D⁻¹ N v,  E* v = v − N* D⁻¹ T v,  E C_i = T* D⁻¹ T,  E* J_j = J_j − N* D⁻¹ N.
     """
-    U = semidefinite_root(i.C, rounding)
-    JU = j.J @ U
+
+    T: Any
+    N: Any
+    d_inv: Any
+    x: Any
+    y: Any
+
+
+def product(i: Element, j: Element, rounding: float) -> Element:
+    """Two stretches, i beyond j: (5) and (6), column by column."""
+    f, one = factored(i.C, i.b, j.J, j.eta, rounding), np.eye(6)
+    e = from_columns([met(*given) for given in meetings(i, j, f, one, -one)])
+    return from_columns([carried(*given) for given in carryings(i, j, e, one)])
+
+
+def factored(C: Any, b: Any, J: Any, eta: Any, rounding: float) -> Factored:
+    """C and b of the stretch beyond, J and η of the other.
+
+    rounding: that of the numbers, beside which a part of C is nothing.
+    """
+    U = semidefinite_root(C, rounding)
+    JU = J @ U
     S = Factor(mirror_lower(np.eye(6) + U.T @ JU))
-    half = S.half(U.T)
-    EC = half.T @ (S.d_inv[:, None] * half)
-    EA = i.A - U @ S.solve(JU.T @ i.A)
-    x, y = i.b + i.C @ j.eta, j.eta - j.J @ i.b
-    EJ = j.J - JU @ S.solve(JU.T)
-    return Element(
-        j.A @ EA,
-        j.A @ (x - U @ S.solve(JU.T @ x)) + j.b,
-        mirror_lower(j.A @ EC @ j.A.T + j.C),
-        i.A.T @ (y - JU @ S.solve(U.T @ y)) + i.eta,
-        mirror_lower(i.A.T @ EJ @ i.A + i.J),
-    )
+    return Factored(S.half(U.T), S.half(JU.T), S.d_inv, b + C @ eta, eta - J @ b)
+
+
+def met(base: Any, X: Any, d_inv: Any, K: Any, v: Any) -> Any:
+    """base − X* D⁻¹ K v."""
+    return base - X.T @ (d_inv * (K @ v))
+
+
+def meetings(
+    i: Element, j: Element, f: Factored, one: np.ndarray, minus: np.ndarray
+) -> list[tuple[Any, ...]]:
+    """What `met` takes for the columns of E A_i, E x, E C_i, E* y and E* J_j.
+
+    one, minus: the unit matrix, and less than nothing by as much.
+    """
+    none = one[[0] * 6, [1] * 6]
+    columns = range(6)
+    found = [(i.A[:, c], f.T, f.d_inv, f.N, i.A[:, c]) for c in columns]
+    found += [(f.x, f.T, f.d_inv, f.N, f.x)]
+    found += [(none, f.T, f.d_inv, f.T, minus[:, c]) for c in columns]
+    found += [(f.y, f.N, f.d_inv, f.T, f.y)]
+    return found + [(j.J[:, c], f.N, f.d_inv, f.N, one[:, c]) for c in columns]
+
+
+def carried(base: Any, Y: Any, Z: Any, v: Any) -> Any:
+    """base + Y Z v."""
+    return base + Y @ (Z @ v)
+
+
+def carryings(i: Element, j: Element, e: Element, one: np.ndarray) -> list[tuple[Any, ...]]:
+    """What `carried` takes for the columns of the product, from those that met."""
+    none = one[[0] * 6, [1] * 6]
+    columns = range(6)
+    found = [(none, j.A, e.A, one[:, c]) for c in columns]
+    found += [(j.b, j.A, e.b[:, None], one[0, :1])]
+    found += [(j.C[:, c], j.A, e.C, j.A[c]) for c in columns]
+    found += [(i.eta, i.A.T, e.eta[:, None], one[0, :1])]
+    return found + [(i.J[:, c], i.A.T, e.J, i.A[:, c]) for c in columns]
+
+
+def from_columns(columns: Sequence[Any]) -> Element:
+    """An element of A, b, C, η and J; of C and J what is below the diagonal."""
+    A, C, J = (np.array(columns[k : k + 6]).T for k in (0, 7, 14))
+    return Element(A, columns[6], mirror_lower(C), columns[13], mirror_lower(J))
 
 
 def semidefinite_root(C: np.ndarray, rounding: float) -> np.ndarray:
@@ -96,10 +148,10 @@ def semidefinite_root(C: np.ndarray, rounding: float) -> np.ndarray:
     for j in range(n):
         left = C[j, j] - sum(U[j][k] * U[j][k] for k in range(j))
         there = less(_LOST * rounding * C[j, j], left)
-        root = sqrt(where(there, left, 1.0))
+        inverse = where(there, 1 / sqrt(where(there, left, 1.0)), 0.0)
         for i in range(j, n):
             rest = C[i, j] - sum(U[i][k] * U[j][k] for k in range(j))
-            U[i][j] = where(there, rest / root, 0.0)
+            U[i][j] = rest * inverse
     return np.array(U)
 
 
@@ -120,11 +172,11 @@ def rigid_product(R0: Any, p0: Any, W0: Any, R: Any, p: Any, W: Any) -> Sequence
 def velocity_step(V: Any, R: Any, p: Any, s: Any, W: Any, own: Any) -> Sequence[Any]:
     """V of a body (1) from that of its parent, and its acceleration beside φ* α̂."""
     phi = ForceTransfer(s * R, p)
-    return phi.T @ V + W, carried_acceleration(phi, V, np.zeros(6), W) + own
+    return phi.T @ V + W, s * carried_acceleration(phi, V, np.zeros(6), W) + own
 
 
 def first_step(R: Any, p: Any, W: Any, own: Any, V: Any, alpha: Any) -> Sequence[Any]:
-    """V and α̂ of the first body of a path from those of the body that carries it."""
+    """V and α̂ of the first body of a path, as its own, from those of the body that carries it."""
     phi = ForceTransfer(R, p)
     return phi.T @ V + W, carried_acceleration(phi, V, alpha, W) + own
 
@@ -194,6 +246,27 @@ def acceleration_step(
 def given_step(R: Any, p: Any, alpha: Any) -> Any:
     """φ* α."""
     return ForceTransfer(R, p).T @ alpha
+
+
+def passive_part(H: Any, armature: Any, active: Any) -> Sequence[Any]:
+    """H and armature of what is not driven; active: 1 where q̈ is given, else 0."""
+    passive = 1 - active
+    return passive[:, None] * H, passive * armature + active
+
+
+def with_limb(M: Any, f: Any, C: Any, b: Any) -> Sequence[Any]:
+    """Inertia and force of a body, and what a limb hands it."""
+    return M + C, f + b
+
+
+def split(active: Any, qdd_active: Any, tau_passive: Any) -> Sequence[Any]:
+    """q̈ and τ as far as they are given."""
+    return active * qdd_active, (1 - active) * tau_passive
+
+
+def put_together(active: Any, qdd: Any, tau: Any, change: Any, forces: Any) -> Sequence[Any]:
+    """All of τ and q̈."""
+    return tau + active * forces, qdd + change
 
 
 def driven_forces(H: Any, P: Any, z: Any, alpha: Any, armature: Any, qdd: Any) -> Any:

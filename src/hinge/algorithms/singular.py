@@ -37,11 +37,14 @@ def loose_joint(mech: Mechanism, M: np.ndarray, held: Any = None) -> str:
     return ""
 
 
-def sound(mech: Mechanism, M: np.ndarray) -> np.ndarray:
-    """The mass matrix, with NaN in it where a pivot from the tips is nothing but rounding."""
+def sound(mech: Mechanism, M: np.ndarray, free: Any = 1.0) -> np.ndarray:
+    """The mass matrix, with NaN in it where a pivot from the tips is nothing but rounding.
+
+    free: 0 for the DoF whose motion is given, where M has a one on its diagonal and nothing else.
+    """
     if mech.has_followers:
         return M
-    least = np.concatenate([np.zeros(0), *mech.least[1:]])
+    least = free * np.concatenate([np.zeros(0), *mech.least[1:]])
     return more_than(M[::-1, ::-1], least[::-1])[::-1, ::-1]
 
 

@@ -138,7 +138,9 @@ class Rows:
         return made
 
     def _apart(self, a: Entry, b: Entry) -> bool:
-        """Whether two entries may have one place."""
+        """Whether two entries may have one place: no thing has both, or not at once."""
+        if not self._roles(a) & self._roles(b):
+            return True
         x, y = sorted((self.uses[a], self.uses[b]), key=lambda use: (use.last, use.first))
         if x.last > y.first:
             return False
@@ -163,7 +165,8 @@ class Rows:
     def _roles(self, entry: Entry) -> set[int]:
         """The roles of the things that have a row with that entry."""
         count = max((len(stage.steps) for stage in self.program.stages), default=0)
-        if self.uses[entry].by_children:
+        use = self.uses[entry]
+        if use.by_children or use.from_afar:
             return set(range(count))
         return {role for role in range(count) if entry in self._own[role]}
 

@@ -16,7 +16,7 @@ from .relay import Relay
 from .scalar import Node, reachable
 from .scan import Scan
 
-__all__ = ["interpret"]
+__all__ = ["evaluated", "interpret"]
 
 
 def interpret(
@@ -43,7 +43,7 @@ def interpret(
 def _straight(program: Any, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
     lead, dtype, flat = _flat(program.inputs, arguments)
     inputs = np.concatenate(flat, axis=-1) if flat else np.zeros((*lead, 0), dtype)
-    values = _evaluated(program.nodes, lambda i: inputs[..., i], dtype)
+    values = evaluated(program.nodes, lambda i: inputs[..., i], dtype)
     return _cut([values[node.id] for node in program.values], program.outputs, lead, dtype)
 
 
@@ -89,7 +89,7 @@ class _Loops:
                 return np.copy(self.flat[load.which][..., visit.places[load.which] + load.entry])
             return np.asarray(visit.numbers[load.entry], self.dtype)
 
-        values = _evaluated(nodes, loaded, self.dtype)
+        values = evaluated(nodes, loaded, self.dtype)
         for store in step.stores:
             if store.row != PAIR:
                 self.slots[store.slot][rows[store.row], store.entry] = values[store.value.id]
@@ -130,7 +130,7 @@ def _over_time(
     return [np.array(c).reshape(s) for c, s in zip(rows, shapes, strict=True)]
 
 
-def _evaluated(
+def evaluated(
     nodes: Iterable[Node], loaded: Callable[[int], np.ndarray], dtype: np.dtype
 ) -> dict[int, np.ndarray]:
     """The values of nodes, arguments before their uses, by id; loaded: input i."""

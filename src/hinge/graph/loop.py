@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -241,31 +241,57 @@ def alike(
 def pruned(stages: Sequence[Stage], results: Sequence[tuple[int, int, int]]) -> tuple[Stage, ...]:
     """The stages without stores into entries of slots that no result needs, however indirectly.
 
-    What there is of pairs is a result.
+    What a thing keeps for itself is needed if a step of its own kind loads it; for what others load
+    of it, or results are, all kinds count.  What there is of pairs is a result.
     """
-    live: set[tuple[int, int]] = set()
-    found = {(slot, entry) for slot, _, entry in results}
-    steps = [step for stage in stages for step in (*stage.steps, *stage.inner)]
+    live: set[_Needed] = set()
+    found: set[_Needed] = {(slot, entry, None) for slot, _, entry in results}
+    done = {(step, kind) for stage in stages for step, kind in _by_kind(stage)}
     while True:
-        found |= {
-            (load.which, load.entry)
-            for step in steps
-            for load in _stores_into(live, step).used
-            if load.kind == "slot"
-        }
+        for step, kind in done:
+            for load in (x for x in _stores_into(live, step, kind).used if x.kind == "slot"):
+                found.add((load.which, load.entry, kind if load.row == "own" else None))
         if found <= live:
             break
-        live |= found
-    kept = {step: _stores_into(live, step) for step in steps}
-    return tuple(stage_of(stage, kept.__getitem__) for stage in stages)
+        # what any kind needs may come from a child, which does not know the kind of its parent
+        live |= found | {(slot, entry, _ANY) for slot, entry, _ in found}
+    made: dict[Any, Step] = {}
+
+    def kept(step: Step, kind: int) -> Step:
+        less = _stores_into(live, step, kind)
+        return made.setdefault((step, less.stores), less)
+
+    return tuple(
+        Stage(
+            tuple(kept(step, kind) for kind, step in enumerate(stage.steps)),
+            stage.backwards,
+            tuple(tuple(kept(x, kind) for x in own) for kind, own in enumerate(stage.climbs)),
+        )
+        for stage in stages
+    )
+
+
+# an entry of a slot, and the kind of the things of which it is needed; None: of all of them, or
+# _ANY: of some
+_Needed = tuple[int, int, int | None]
+_ANY = -1
+
+
+def _by_kind(stage: Stage) -> Iterator[tuple[Step, int]]:
+    """The steps of a stage and of its climbs, and the kinds of things that do them."""
+    yield from ((step, kind) for kind, step in enumerate(stage.steps))
+    yield from ((step, kind) for kind, own in enumerate(stage.climbs) for step in own)
+
+
+def _stores_into(live: set[_Needed], step: Step, kind: int) -> Step:
+    def needed(s: Store) -> bool:
+        kinds = (kind, None) if s.row == "own" else (_ANY,)
+        return any((s.slot, s.entry, x) in live for x in kinds)
+
+    return Step(step.loads, tuple(s for s in step.stores if s.row == PAIR or needed(s)))
 
 
 def stage_of(stage: Stage, new: Callable[[Step], Step]) -> Stage:
     """The stage with other steps in the place of its own."""
     climbs = tuple(tuple(new(step) for step in climb) for climb in stage.climbs)
     return Stage(tuple(new(step) for step in stage.steps), stage.backwards, climbs)
-
-
-def _stores_into(entries: set[tuple[int, int]], step: Step) -> Step:
-    kept = (s for s in step.stores if s.row == PAIR or (s.slot, s.entry) in entries)
-    return Step(step.loads, tuple(kept))

@@ -21,11 +21,12 @@ class Matrix:
     """A result with a block for every pair of things on one branch, zero elsewhere.
 
     above: the pair slot of the blocks (upper, thing); below: of those (thing, upper), None if they
-    are the same, transposed.
+    are the same, transposed, or nothing at all: triangular.
     """
 
     above: int
     below: int | None = None
+    triangular: bool = False
 
 
 class Pairs:
@@ -56,8 +57,9 @@ class Pairs:
 
     @property
     def everywhere(self) -> bool:
-        """Whether no two things are on different branches."""
-        return all(up == i - 1 for i, up in enumerate(self.above))
+        """Whether no entry of a matrix is left out: all things are on one branch, and both ways."""
+        chain = all(up == i - 1 for i, up in enumerate(self.above))
+        return chain and not any(m.triangular for m in self.matrices)
 
     def place(self, slot: int, thing: int, dof: int) -> int:
         """How far from where a pair begins a pair slot does; dof: of the one above."""
@@ -85,5 +87,6 @@ class Pairs:
                 if m.below is not None:
                     below = pair + m.below * own * dofs + column * dofs + inner
                 result[row, first[k] + column] = above
-                result[first[k] + column, row[:, outside]] = below[:, outside]
+                if not m.triangular:
+                    result[first[k] + column, row[:, outside]] = below[:, outside]
         return made.reshape(-1)

@@ -30,10 +30,10 @@ def fold(graph: Any, op: str, args: tuple[Any, ...]) -> Any:
 def added(graph: Any, a: Any, b: Any) -> Any:
     """a + b."""
     if a.op == "const":
-        if b.op == "const":
-            return graph.const(a.value + b.value)
         if a.value == 0:
             return b
+        if b.op == "const":
+            return graph.const(a.value + b.value)
     elif b.op == "const" and b.value == 0:
         return a
     if b.op == "neg":
@@ -46,10 +46,10 @@ def added(graph: Any, a: Any, b: Any) -> Any:
 def subtracted(graph: Any, a: Any, b: Any) -> Any:
     """a − b."""
     if b.op == "const":
-        if a.op == "const":
-            return graph.const(a.value - b.value)
         if b.value == 0:
             return a
+        if a.op == "const":
+            return graph.const(a.value - b.value)
     elif a.op == "const" and a.value == 0:
         return negated(graph, b)
     if a is b:
@@ -92,6 +92,8 @@ def multiplied(graph: Any, a: Any, b: Any) -> Any:
 
 def _scaled(graph: Any, a: Any, b: Any) -> Any:
     """A number times b."""
+    if a is b and a.value == 0:
+        return a
     if b.op == "const":
         return graph.const(a.value * b.value)
     if a.value == 0 or a.value == 1:

@@ -20,20 +20,36 @@ from .rewrite import added, divided, fold, multiplied, negated, subtracted
 __all__ = ["Graph", "Node", "reachable"]
 
 Number = (int, float, np.integer, np.floating)
+# equal to no number
+_NONE = float("nan")
 
 
-def _operator(rule: Callable[..., Any], reflected: bool = False) -> Any:
-    """An operator of nodes; millions of them are met while a large robot is traced."""
+def _operator(rule: Callable[..., Any], same: float, reflected: bool = False) -> Any:
+    """An operator of nodes; same: the number with which the result is the node itself.
+
+    Millions of them are met while a large robot is traced, and of those most with numbers that are
+    0 or 1, the entries of sparse matrices.
+    """
 
     def operate(self: Node, other: Any) -> Any:
         graph = self.graph
         if other.__class__ is not Node or other.graph is not graph:
             if not isinstance(other, _SCALARS):
                 return NotImplemented
+            if other.__class__ is float and other == same:
+                return self
             other = graph.lift(other)
-        return rule(graph, other, self) if reflected else rule(graph, self, other)
+        return rule(graph, self, other)
 
-    return operate
+    def operate_reflected(self: Node, other: Any) -> Any:
+        if not isinstance(other, _SCALARS):
+            return NotImplemented
+        if other.__class__ is float and other == same:
+            return self
+        graph = self.graph
+        return rule(graph, graph.lift(other), self)
+
+    return operate_reflected if reflected else operate
 
 
 class Node:
@@ -47,10 +63,10 @@ class Node:
     def __init__(self, graph: Graph, id: int, op: str, args: tuple[Node, ...], value: Any) -> None:
         self.graph, self.id, self.op, self.args, self.value = graph, id, op, args, value
 
-    __add__, __radd__ = _operator(added), _operator(added, reflected=True)
-    __sub__, __rsub__ = _operator(subtracted), _operator(subtracted, reflected=True)
-    __mul__, __rmul__ = _operator(multiplied), _operator(multiplied, reflected=True)
-    __truediv__, __rtruediv__ = _operator(divided), _operator(divided, reflected=True)
+    __add__, __radd__ = _operator(added, 0), _operator(added, 0, reflected=True)
+    __sub__, __rsub__ = _operator(subtracted, 0), _operator(subtracted, _NONE, reflected=True)
+    __mul__, __rmul__ = _operator(multiplied, 1), _operator(multiplied, 1, reflected=True)
+    __truediv__, __rtruediv__ = _operator(divided, 1), _operator(divided, _NONE, reflected=True)
 
     def __neg__(self) -> Any:
         return negated(self.graph, self)
@@ -221,9 +237,10 @@ class Graph:
 
     def pair(self, op: str, a: Node, b: Node) -> Node:
         """The same of an operation on two values, which nearly all are."""
-        if a.id > b.id and op in COMMUTATIVE:
-            a, b = b, a
-        key = (op, a.id, b.id)
+        first, second = a.id, b.id
+        if first > second and op in COMMUTATIVE:
+            a, b, first, second = b, a, second, first
+        key = (op, first, second)
         node = self._table.get(key)
         if node is None:
             node = self._table[key] = self._new(op, (a, b), None)

@@ -9,6 +9,9 @@ of 122, Talos' 96 instead of 158, its mass matrix 95 instead of 185.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
+
+import numpy as np
 
 from .operations import SINCOS
 from .scalar import Node
@@ -24,24 +27,41 @@ def first_angles(nodes: Iterable[Node]) -> list[Node]:
     later: set[int] = set()
     found: dict[int, Node] = {}
     for node in nodes:
-        if any(a.id in later for a in node.args):
-            later.add(node.id)
-        elif node.op in SINCOS:
-            later.add(node.id)
-            found[node.args[0].id] = node.args[0]
+        for a in node.args:
+            if a.id in later:
+                later.add(node.id)
+                break
+        else:
+            if node.op in SINCOS:
+                later.add(node.id)
+                found[node.args[0].id] = node.args[0]
     return list(found.values())
 
 
 def ordered(values: Iterable[Node], ready: Iterable[int] = ()) -> list[Node]:
     """Every operation that the values need, arguments first; ready: what is there already."""
     deep = depth_first(values, ready)
-    return min(sorted(deep, key=lambda node: node.id), deep, key=_waiting)
+    ids = np.fromiter((node.id for node in deep), np.int64, len(deep))
+    by_id = np.argsort(ids)
+    place = np.empty_like(by_id)
+    place[by_id] = np.arange(len(deep))
+    counts = np.fromiter((len(node.args) for node in deep), np.int64, len(deep))
+    read = np.fromiter((a.id for node in deep for a in node.args), np.int64, counts.sum())
+    # which operations read which others, by their numbers in depth first order
+    user = np.repeat(np.arange(len(deep)), counts)
+    found = np.minimum(np.searchsorted(ids[by_id], read), max(len(deep) - 1, 0))
+    read_here = ids[by_id[found]] == read
+    user, used = user[read_here], by_id[found[read_here]]
+    if _waiting(place[user], place[used]) <= _waiting(user, used):
+        return [deep[i] for i in by_id]
+    return deep
 
 
-def _waiting(order: list[Node]) -> int:
-    """How many values are still needed long after they are made."""
-    last = {a.id: i for i, node in enumerate(order) for a in node.args}
-    return sum(last.get(node.id, i) - i > _LONG for i, node in enumerate(order))
+def _waiting(user: np.ndarray, used: np.ndarray) -> int:
+    """How many values are still needed long after they are made, by their numbers in an order."""
+    last = np.zeros(1 + used.max(initial=-1), np.int64)
+    np.maximum.at(last, used, user)
+    return int((last - np.arange(len(last)) > _LONG).sum())
 
 
 def depth_first(values: Iterable[Node], ready: Iterable[int] = ()) -> list[Node]:
@@ -49,16 +69,19 @@ def depth_first(values: Iterable[Node], ready: Iterable[int] = ()) -> list[Node]
     done = set(ready)
     order: list[Node] = []
     for value in values:
-        stack = [(value, False)]
+        # below None is an operation whose arguments are done
+        stack: list[Node | None] = [value]
         while stack:
-            node, after_arguments = stack.pop()
-            if after_arguments:
-                order.append(node)
-            elif node.id not in done:
+            node = stack.pop()
+            if node is None:
+                order.append(cast(Node, stack.pop()))
+            elif node.args and node.id not in done:
                 done.add(node.id)
-                stack.append((node, True))
-                stack.extend((a, False) for a in reversed(node.args) if a.id not in done)
-    return [node for node in order if node.op not in ("const", "input")]
+                stack += (node, None)
+                for a in reversed(node.args):
+                    if a.id not in done:
+                        stack.append(a)
+    return order
 
 
 def on_demand(order: Sequence[Node], start: int) -> list[Node]:

@@ -90,21 +90,25 @@ def step_plan(
 def _melted(order: Iterable[Node], results: Collection[int]) -> set[int]:
     """Products that become one operation with the only sum that uses them, one for each sum."""
     order = list(order)
-    uses = Counter(a.id for node in order for a in node.args)
+    uses = Counter([a.id for node in order for a in node.args])
     melted = set()
     for node in order:
-        if node.op in ("add", "sub"):
-            products = (a for a in node.args if a.op == "mul" and uses[a.id] == 1)
-            first = next((a.id for a in products if a.id not in results), None)
-            if first is not None:
-                melted.add(first)
+        if node.op == "add" or node.op == "sub":
+            for a in node.args:
+                if a.op == "mul" and uses[a.id] == 1 and a.id not in results:
+                    melted.add(a.id)
+                    break
     return melted
 
 
 def _operands(node: Node, melted: Collection[int]) -> list[int]:
     """What an operation reads, once each."""
-    through = (x for a in node.args for x in (a.args if a.id in melted else (a,)))
-    return list({x.id: None for x in through if x.op != "const"})
+    found: dict[int, None] = {}
+    for a in node.args:
+        for x in a.args if a.id in melted else (a,):
+            if x.op != "const":
+                found[x.id] = None
+    return list(found)
 
 
 class _Registers:
@@ -168,7 +172,9 @@ def _slots(
     slot: dict[int, int] = {}
     free: list[int] = []
     for i, node in enumerate(kept):
-        free += [slot[a] for a in needs[i] if a in slot and last[a] == i]
+        for a in needs[i]:
+            if a in slot and last[a] == i:
+                free.append(slot[a])
         if node.id in waiting:
             if not free:
                 free.append(slots)

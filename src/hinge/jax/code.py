@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..runtime.backend import Backend
 from ..runtime.cpu import Cpu
+from ..runtime.cuda import Cuda
 from ..runtime.kernel import Kernel
 from ..runtime.rollout import Rollout
 from ..runtime.team import HERE, gather
@@ -35,10 +36,10 @@ class Code:
 def kernel_code(kernel: Kernel, samples: int, platform: str) -> Code:
     """That of a kernel."""
     backend, source = _backend(kernel.backend, platform), kernel._source
-    loaded: Any = kernel._loaded
-    if backend != kernel.backend:
-        loaded = backend.load(source.artifact(backend), source.settings)
-    return _code(source.key(backend), loaded, samples)
+    if source.has_systems and isinstance(backend, Cuda):
+        # XLA's handler launches one kernel
+        backend = replace(backend, solves=False)
+    return _code(source.key(backend), kernel.loaded(backend), samples)
 
 
 def loop_code(rollout: Rollout, steps: int, every: int, samples: int, platform: str) -> Code:
@@ -55,8 +56,6 @@ def _backend(own: Backend, platform: str) -> Backend:
     """The backend of a platform: the kernel's own, if it is for that."""
     if platform == "cpu":
         return own if isinstance(own, Cpu) else Cpu()
-    from ..runtime.cuda import Cuda
-
     return own if isinstance(own, Cuda) and own.layout == "rows" else Cuda()
 
 

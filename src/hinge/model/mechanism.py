@@ -197,6 +197,10 @@ class Mechanism:
             yield p, k
             k = p
 
+    def descent(self, k: int) -> Iterator[tuple[int, int]]:
+        """(parent, body) from the root to body k; nothing for the ground."""
+        return reversed(list(self.ancestors(k)))
+
     def climb(self, k: int) -> Iterator[tuple[int, int]]:
         """(parent, body) from body k to its root, without the last step onto the ground."""
         return ((p, j) for p, j in self.ancestors(k) if p)
@@ -363,6 +367,10 @@ class Mechanism:
             s = self._shares[k]
             out[:, s.v] = out[:, s.v] + (block if s.ratio == 1 else s.ratio * block)
         return out
+
+    def join_descent(self, k: int, parts: Sequence[Any], rows: int) -> np.ndarray:
+        """(rows, nv) from the rows (dof, rows) of the bodies from the root to k, as columns."""
+        return self.join_columns({j: parts[j].T for _, j in self.descent(k)}, rows)
 
     def join_matrix(self, blocks: Mapping[tuple[int, int], np.ndarray]) -> np.ndarray:
         """The symmetric (nv, nv) from its blocks (i, j), i an ancestor of j or j itself."""

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["Branches", "Meetings", "PerBody", "Slot", "Tree"]
+__all__ = ["Branches", "Descents", "Meetings", "PerBody", "Slot", "Tree"]
 
 
 class PerBody(Protocol):
@@ -140,6 +140,26 @@ class Tree(Protocol):
 
     def join_bodies(self, parts: Any) -> Any:
         """The columns of all bodies side by side, as many of each; the ground has none."""
+        ...
+
+
+class Descents(Tree, Protocol):
+    """A tree with frames, and the ways to them from the ground and back."""
+
+    def frame(self, name: str) -> Any:
+        """The named frame: its body, and where it is on it."""
+        ...
+
+    def ancestors(self, k: Any) -> Iterator[tuple[Any, Any]]:
+        """(parent, body) from body k to its root; nothing for the ground."""
+        ...
+
+    def descent(self, k: Any) -> Iterator[tuple[Any, Any]]:
+        """(parent, body) from the root to body k; nothing for the ground."""
+        ...
+
+    def join_descent(self, k: Any, parts: Any, rows: int) -> Any:
+        """(rows, nv) from the rows (dof, rows) of the bodies from the root to k, as columns."""
         ...
 
 

@@ -30,6 +30,7 @@ from ..runtime.kernel import Kernel
 from ..specialize.arrays import PER_DOF, array_shape, is_array
 from ..specialize.programs import robot_program
 from ..specialize.routing import Piece, Route, is_long, route
+from ..specialize.systems import robot_systems
 from .parts import parts_of
 from .results import as_results
 from .second_order import FORMS, second_order_kernel
@@ -77,8 +78,8 @@ def answer_of(
 
         return ByScan(robot, name, arrays, {n: x for n, x in static.items() if n != "method"})
     static = {n: x for n, x in static.items() if n != "order"}
-    climbs = robot._backend.climbs
-    many, one = (route(robot.mechanism, name, arrays, static, n, climbs) for n in (None, 1))
+    can = robot._backend.climbs, robot._backend.solves
+    many, one = (route(robot.mechanism, name, arrays, static, n, *can) for n in (None, 1))
     if many.plan == "columns" and many.pieces[0].algorithm == "hybrid_response":
         return BySplit(robot, many, arrays, static)
     if many.plan == "columns":
@@ -396,7 +397,9 @@ def robot_kernel(
     title = f"{name} of {mech.name!r}"
     asked = mech, name, arrays, dict(static)
     known = known_jacobian(*asked), known_hessian(*asked)
-    return Kernel(make, title, arrays, dtype, backend, key, True, *known)
+    plan = route(*asked, climbs=climbs, solves=True).plan
+    systems = partial(robot_systems, *asked) if plan == "systems" else None
+    return Kernel(make, title, arrays, dtype, backend, key, True, *known, systems)
 
 
 _OURS = f"{__name__.partition('.')[0]}."

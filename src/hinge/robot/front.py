@@ -315,8 +315,8 @@ class Front(JointData):
             raise ArgumentError(f"explain {self.name!r}: no algorithm is called {name!r}; {hint}")
         where, mech = f"explain {name} of {self.name!r}", self.mechanism
         fixed = {n: settled(mech, where, n, x, split_per_sample=False) for n, x in static.items()}
-        climbs = self._backend.climbs
-        told = explain(mech, name, arrays or None, fixed, samples, climbs)
+        can = self._backend.climbs, self._backend.solves
+        told = explain(mech, name, arrays or None, fixed, samples, *can)
         if self.device == "cpu":
             return told
         takes = arrays or needed(mech, name, fixed)

@@ -54,9 +54,13 @@ class Source:
         dtype: np.dtype,
         strict: bool,
         key: str | None,
+        systems: Callable[[], Any] | None = None,
     ) -> None:
-        """program: or what makes it, called when no compiled code is found under the key."""
-        self._make, self._key, self._program = program, key, None
+        """program: or what makes it, called when no compiled code is found under the key.
+
+        systems: makes the same as linear systems, for backends that solve these.
+        """
+        self._make, self._key, self._program, self._systems = program, key, None, systems
         self.settings = Settings(name, dtype, scalar_of(name, dtype), strict)
         self._made: dict[Backend, Artifact] = {}
         # free in every fork, since it is held only while something is made
@@ -72,6 +76,7 @@ class Source:
         return {
             "_make": self._make if known else self.program,
             "_key": self.own_key,
+            "_systems": self._systems,
             "settings": self.settings,
             "made": made,
         }
@@ -89,6 +94,18 @@ class Source:
                 with during(f"tracing {self.settings.name}"):
                     self._program = self._make() if callable(self._make) else self._make
             return self._program
+
+    @property
+    def has_systems(self) -> bool:
+        """Whether there are linear systems for backends that solve these."""
+        return self._systems is not None
+
+    def program_for(self, backend: Backend) -> Any:
+        """What a backend compiles: the program, or systems if there are such."""
+        if self._systems is None or not backend.solves:
+            return self.program
+        with MAKING, self._lock, during(f"tracing {self.settings.name}"):
+            return self._systems()
 
     @property
     def own_key(self) -> str:
@@ -119,7 +136,7 @@ class Source:
     def _compiled(self, backend: Backend) -> Artifact:
         from ..graph.program import without_collection
 
-        program = self.program
+        program = self.program_for(backend)
         said = f"compiling {self.settings.name} ({sum(program.ops)} operations)"
         with during(said), without_collection():
             code = backend.compile(program, self.settings)

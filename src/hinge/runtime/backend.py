@@ -47,6 +47,11 @@ class Backend(Protocol):
     language: ClassVar[str]
     climbs: ClassVar[bool]
 
+    @property
+    def solves(self) -> bool:
+        """Whether it takes linear systems (`graph/systems.py`) in place of programs."""
+        ...
+
     def text(self, program: Program | LoopProgram | Scan, settings: Settings) -> str:
         """The code of a program, to be read."""
         ...

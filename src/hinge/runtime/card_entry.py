@@ -11,6 +11,7 @@ import numpy as np
 
 from .array_kinds import exchange
 from .artifact import Artifact
+from .card_systems import SystemsLauncher
 from .device_arrays import packed_strides
 from .engine import Library, fast_calls_work, helper_library
 from .entry import Entry
@@ -24,7 +25,7 @@ _FLOAT = 2
 
 
 def card_entry(
-    launcher: Launcher,
+    launcher: Launcher | SystemsLauncher,
     artifact: Artifact,
     dtype: np.dtype,
     otherwise: Callable[..., Any],
@@ -46,7 +47,7 @@ def _code() -> Library:
         return helper_library(card_text())
 
 
-def _table(launcher: Launcher, artifact: Artifact, dtype: np.dtype) -> np.ndarray:
+def _table(launcher: Launcher | SystemsLauncher, artifact: Artifact, dtype: np.dtype) -> np.ndarray:
     """What the code knows of a kernel; without an API of its tensors, it hands all on."""
     from ..emit.llvm.card import ARRAY, ARRAYS, CUDA, DIMENSIONS, FIRST
 

@@ -59,6 +59,11 @@ class Cpu:
     language: ClassVar[str] = "llvm"
     climbs: ClassVar[bool] = True
 
+    @property
+    def solves(self) -> bool:
+        """As in `Backend`: straight-line code of any length is fast."""
+        return False
+
     def text(self, program: Program | LoopProgram | Scan, settings: Settings) -> str:
         """As in `Backend`."""
         from ..emit.llvm.module import module_text

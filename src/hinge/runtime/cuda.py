@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, final
 
@@ -16,6 +17,7 @@ import numpy as np
 from ..errors import DeviceError
 from .artifact import Artifact, source_digest
 from .backend import Settings
+from .card_systems import SystemsLauncher, is_systems, packed_systems
 from .device_arrays import DeviceArray
 from .driver import PER_THREAD, Card, driver
 from .launcher import Launcher, packed
@@ -25,8 +27,10 @@ from .target import llvm_version
 if TYPE_CHECKING:
     from ..emit.ptx.launch import Launch
     from ..graph.loop import LoopProgram
+    from ..graph.path_scan import PathScan
     from ..graph.program import Program
     from ..graph.scan import Scan
+    from ..graph.systems import Systems
     from .device_calls import DeviceCall
     from .device_loops import DeviceLoop, DeviceRollout
     from .entry import Entry
@@ -45,10 +49,12 @@ class Cuda:
     """A card, by its number.
 
     layout: of arrays, "rows" (B, n) or "columns", which are (n, B) seen through a transpose.
+    solves: whether there may be several kernels, the last of which solves linear systems.
     """
 
     device: int = 0
     layout: Literal["rows", "columns"] = "rows"
+    solves: bool = True
     language: ClassVar[str] = "ptx"
     climbs: ClassVar[bool] = False
 
@@ -64,28 +70,65 @@ class Cuda:
         """What the driver knows of it."""
         return driver().card(self.device)
 
-    def text(self, program: Program | LoopProgram | Scan, settings: Settings) -> str:
-        """As in `Backend`: PTX."""
+    def text(
+        self, program: Program | LoopProgram | Scan | PathScan | Systems, settings: Settings
+    ) -> str:
+        """As in `Backend`: PTX; of systems that of all kernels, one after the other."""
+        from ..graph.systems import Systems
+
+        if isinstance(program, Systems):
+            parts: list[str] = []
+
+            def written(part: Any, tiled: int) -> bytes:
+                parts.append(self._module(part, settings, tiled)[0])
+                return b""
+
+            self._packed(program, settings, written)
+            return "\n".join(parts)
         return self._module(program, settings)[0]
 
-    def _module(
-        self, program: Program | LoopProgram | Scan, settings: Settings
-    ) -> tuple[str, Launch]:
+    def _packed(
+        self, systems: Systems, settings: Settings, compiled: Callable[[Any, int], bytes]
+    ) -> bytes:
+        columns, word = self.layout == "columns", settings.dtype.itemsize
+        return packed_systems(systems, columns, word, compiled)
+
+    def _module(self, program: Any, settings: Settings, tiled: int = 0) -> tuple[str, Launch]:
         from ..emit.ptx.kernel import kernel_module
+        from ..graph.path_scan import PathScan
         from ..graph.scan import Scan
+        from ..graph.systems import Systems
 
         own = settings.scalar, settings.strict
         if isinstance(program, Scan):
             from ..emit.ptx.scan import scan_module
 
             text, launch = scan_module(program, *own)
+        elif isinstance(program, PathScan):
+            from ..emit.ptx.path_scan import path_scan_module
+
+            text, launch = path_scan_module(program, settings.scalar)
+        elif isinstance(program, Systems):
+            from ..emit.ptx.systems import solver_module
+
+            text, launch = solver_module(program, *own, self.layout)
         else:
-            text, launch = kernel_module(program, *own, self.layout)
+            text, launch = kernel_module(program, *own, self.layout, tiled)
         return ptx_of(text, self.card.capability), launch
 
-    def compile(self, program: Program | LoopProgram | Scan, settings: Settings) -> bytes:
+    def compile(
+        self, program: Program | LoopProgram | Scan | PathScan | Systems, settings: Settings
+    ) -> bytes:
         """As in `Backend`: how it is launched, and the PTX, which the driver compiles here too."""
-        text, launch = self._module(program, settings)
+        from ..graph.systems import Systems
+
+        if isinstance(program, Systems):
+            return self._packed(program, settings, partial(self._compiled, settings))
+        return self._compiled(settings, program)
+
+    def _compiled(self, settings: Settings, program: Any, tiled: int = 0) -> bytes:
+        """The code of one kernel."""
+        text, launch = self._module(program, settings, tiled)
         code = packed(launch, text)
         # now, while people are told that it takes time
         Launcher.function_of(self.card, code)
@@ -93,12 +136,16 @@ class Cuda:
 
     def marks(self) -> tuple[str, ...]:
         """As in `Backend`."""
-        kind = f"cuda {self.layout} {self.card.capability} {driver().version}"
-        return kind, llvm_version()
+        return f"{self._kind} {driver().version}", llvm_version()
 
     def needs(self) -> tuple[str, ...]:
         """As in `Backend`: what the driver there makes of PTX is its own business."""
-        return f"cuda {self.layout} {self.card.capability}", source_digest()
+        return self._kind, source_digest()
+
+    @property
+    def _kind(self) -> str:
+        alone = "" if self.solves else " alone"
+        return f"cuda {self.layout}{alone} {self.card.capability}"
 
     def suited(self, settings: Settings, samples: int) -> Cuda:
         """As in `Backend`."""
@@ -141,7 +188,11 @@ class DeviceProgram:
         self._artifact, self._dtype, self._device = artifact, dtype, backend.device
         inputs, outputs = len(artifact.inputs), len(artifact.outputs)
         own = 2 if backend.layout == "columns" else 1
-        self.launcher = Launcher(backend.card, artifact.code, 2 * inputs + own * outputs + 2)
+        self.launcher: Launcher | SystemsLauncher
+        if is_systems(artifact.code):
+            self.launcher = SystemsLauncher(backend.card, artifact.code)
+        else:
+            self.launcher = Launcher(backend.card, artifact.code, 2 * inputs + own * outputs + 2)
 
     def entry(self, otherwise: Callable[..., Any], form: type, least: int) -> Entry | None:
         """As in `Loaded`: for tensors of packages that can be looked into by machine code."""

@@ -23,6 +23,7 @@ from .gather import packed_copy
 from .streams import chosen_stream
 
 if TYPE_CHECKING:
+    from .card_systems import SystemsLauncher
     from .cuda import Cuda
     from .kernel import Kernel
     from .launcher import Launcher
@@ -44,7 +45,7 @@ class _Plan(NamedTuple):
     the first to the last.
     """
 
-    launcher: Launcher
+    launcher: Launcher | SystemsLauncher
     layout: Layout
     lead: Shape
     strides: tuple[int, ...]
@@ -65,24 +66,13 @@ class DeviceCall:
         """Whether some of the arrays live on a card."""
         return any(map(on_card, values)) or any(map(on_card, _listed(out)))
 
-    def launcher(self, layout: Layout = "rows") -> Launcher:
+    def launcher(self, layout: Layout = "rows") -> Launcher | SystemsLauncher:
         """The code for arrays of a layout, compiled if need be."""
         return self._kernel.loaded(replace(self._backend, layout=layout)).launcher
 
     def told(self) -> str:
         """How a launch is made, in words."""
-        own = self.launcher()
-        launch, function = own.launch, own.function
-        words = [f"{launch.threads} threads work at {launch.samples} samples"]
-        words.append(f"{function.registers} registers and {function.local_bytes} local bytes each")
-        if launch.shared:
-            words.append(f"{launch.shared} bytes of shared memory together")
-        if launch.scratch:
-            words.append(f"{launch.scratch} of global memory")
-        blocks = f"{function.blocks} such blocks fit {own.card.name}"
-        return ", ".join(
-            [*words, f"{blocks} and go on from batch to batch" if launch.persistent else blocks]
-        )
+        return self.launcher().told()
 
     # the short way
 

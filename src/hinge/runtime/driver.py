@@ -9,9 +9,9 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, final
 
 from ..errors import DeviceError, DeviceMemoryError
@@ -41,13 +41,23 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "cuFuncGetAttribute": (_P, _I, _P),
     "cuOccupancyMaxActiveBlocksPerMultiprocessor": (_P, _P, _I, _N),
     "cuLaunchKernel": (_P, _U, _U, _U, _U, _U, _U, _U, _P, _P, _P),
+    "cuLaunchCooperativeKernel": (_P, _U, _U, _U, _U, _U, _U, _U, _P, _P),
     "cuMemPoolCreate": (_P, _P),
     "cuMemPoolSetAttribute": (_P, _I, _P),
     "cuMemAllocFromPoolAsync": (_P, _N, _P, _P),
     "cuMemFreeAsync": (_N, _P),
+    "cuMemsetD8Async": (_N, ctypes.c_ubyte, _N, _P),
     "cuMemcpyHtoDAsync_v2": (_N, _P, _N, _P),
     "cuMemcpyDtoHAsync_v2": (_P, _N, _N, _P),
     "cuStreamSynchronize": (_P,),
+    "cuStreamCreate": (_P, _U),
+    "cuStreamDestroy_v2": (_P,),
+    "cuStreamBeginCapture_v2": (_P, _I),
+    "cuStreamEndCapture": (_P, _P),
+    "cuGraphInstantiateWithFlags": (_P, _P, ctypes.c_ulonglong),
+    "cuGraphDestroy": (_P,),
+    "cuGraphExecDestroy": (_P,),
+    "cuGraphLaunch": (_P, _P),
     "cuEventCreate": (_P, _U),
     "cuEventRecord": (_P, _P),
     "cuEventDestroy_v2": (_P,),
@@ -62,6 +72,8 @@ _ORDINAL, _KEPT_FREE = 9, 4
 # an option of the compiler, and its values: how much it does, least of which is in what order
 _EFFORT, _IN_ORDER, _ALL = 7, 1, 4
 _NO_TIMING = 2
+# a stream that does not wait for the default one; others may do as they like meanwhile
+_NON_BLOCKING, _RELAXED = 1, 2
 # the default stream of each thread, as a handle
 PER_THREAD = 2
 
@@ -136,12 +148,14 @@ class Driver:
                 f"the driver of the card is for CUDA {found}; expected {least} or later: update it"
             )
         self.launch = library.cuLaunchKernel
+        self.launch_together = getattr(library, "cuLaunchCooperativeKernel", self._refuse)
         self.launch_address = ctypes.cast(self.launch, _P).value or 0
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._lose)
 
     def _lose(self) -> None:
-        self._forked, self.launch = True, self._refuse
+        self._forked = True
+        self.launch = self.launch_together = self._refuse
 
     def _refuse(self, *arguments: Any) -> int:
         return _NOT_INITIALIZED
@@ -274,15 +288,51 @@ class Driver:
         shared: int,
         stream: int,
         arguments: Any,
+        cooperative: bool = False,
     ) -> None:
-        """Launch; arguments: an array of pointers to them.  Nothing waits for it to end."""
-        given = function.handle, blocks, 1, 1, threads, 1, 1, shared, stream, arguments, None
-        code = self.launch(*given)
+        """Launch; arguments: an array of pointers to them.  Nothing waits for it to end.
+
+        cooperative: all blocks run at once, or it fails.
+        """
+        given = function.handle, blocks, 1, 1, threads, 1, 1, shared, stream, arguments
+        launch = partial(self.launch_together, *given)
+        if not cooperative:
+            launch = partial(self.launch, *given, None)
+        code = launch()
         if code in _NO_CONTEXT:
             with self.on(card):
-                code = self.launch(*given)
+                code = launch()
         if code:
             self.fail("a launch", code)
+
+    # launches that are recorded
+
+    def recorded(self, card: Card, launches: Callable[[int], None]) -> int:
+        """What a function launches on the stream it is given, to be run again as one."""
+        with self.on(card):
+            stream = self._number("cuStreamCreate", _NON_BLOCKING, kind=_P)
+            try:
+                self.call("cuStreamBeginCapture_v2", stream, _RELAXED)
+                try:
+                    launches(stream)
+                finally:
+                    graph = ctypes.c_void_p()
+                    self.call("cuStreamEndCapture", stream, ctypes.byref(graph))
+                made = self._number("cuGraphInstantiateWithFlags", graph.value, 0, kind=_P)
+                self.call("cuGraphDestroy", graph.value)
+                return made
+            finally:
+                self.call("cuStreamDestroy_v2", stream)
+
+    def replay(self, card: Card, graph: int, stream: int) -> None:
+        """Run what was recorded."""
+        with self.on(card):
+            self.call("cuGraphLaunch", graph, stream)
+
+    def forget(self, card: Card, graph: int) -> None:
+        """Let go what was recorded."""
+        with self.on(card):
+            self.call("cuGraphExecDestroy", graph)
 
     # memory
 
@@ -296,6 +346,11 @@ class Driver:
         """Memory that what came before on the stream still has."""
         with self.on(card):
             self.call("cuMemFreeAsync", address, stream)
+
+    def clear(self, card: Card, address: int, size: int, stream: int) -> None:
+        """Make bytes zero, in the order of the stream."""
+        with self.on(card):
+            self.call("cuMemsetD8Async", address, 0, size, stream)
 
     def to_card(self, card: Card, address: int, host: int, size: int, stream: int) -> None:
         """Copy from the host, whose memory may be written again at once."""

@@ -31,6 +31,7 @@ from .streams import chosen_stream, using
 if TYPE_CHECKING:
     from ..graph.loop import LoopProgram
     from ..graph.program import Program
+    from ..graph.systems import Systems
 
 __all__ = ["Kernel"]
 
@@ -58,6 +59,7 @@ class Kernel(Generic[P, R]):
         strict: bool = False,
         jacobian: Callable[[], Program] | None = None,
         hessian: Callable[[], Program] | None = None,
+        systems: Callable[[], Systems] | None = None,
     ) -> None:
         """program: or what makes it, called when no compiled code is found under the key.
 
@@ -67,11 +69,13 @@ class Kernel(Generic[P, R]):
         jacobian: of a kernel whose arrays are vectors, makes the program of ∂y/∂x for each result y
         and each argument x where that takes fewer operations than differentiating its own.
         hessian: the same of ∂(w · y)/∂x, with respect to the arguments and the weights w.
+        systems: makes what backends that solve linear systems compile in place of the program.
         """
         self.name, self.dtype = name, check_dtype(name, dtype)
         self.backend = backend or Cpu()
         self.jacobian, self.hessian = jacobian, hessian
-        self._source, self._names = Source(program, name, self.dtype, strict, key), names
+        self._source = Source(program, name, self.dtype, strict, key, systems)
+        self._names = names
         self._ready: dict[Backend, Loaded] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -126,7 +130,7 @@ class Kernel(Generic[P, R]):
         """
         own = self.backend.language
         if kind in (own, None):
-            return self.backend.text(self.program, self._source.settings)
+            return self.backend.text(self._source.program_for(self.backend), self._source.settings)
         if kind in ("c", "cuda"):
             from ..emit.c.dialect import C99, CUDA
             from ..emit.c.source import c_source

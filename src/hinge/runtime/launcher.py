@@ -62,6 +62,20 @@ class Launcher:
         """Where the driver's function is that launches."""
         return self._driver.launch_address
 
+    def told(self) -> str:
+        """How a launch is made, in words."""
+        launch, function = self.launch, self.function
+        words = [f"{launch.threads} threads work at {launch.samples} samples"]
+        words.append(f"{function.registers} registers and {function.local_bytes} local bytes each")
+        if launch.shared:
+            words.append(f"{launch.shared} bytes of shared memory together")
+        if launch.scratch:
+            words.append(f"{launch.scratch} of global memory")
+        blocks = f"{function.blocks} such blocks fit {self.card.name}"
+        return ", ".join(
+            [*words, f"{blocks} and go on from batch to batch" if launch.persistent else blocks]
+        )
+
     def blocks(self, samples: int) -> int:
         """How many blocks a batch takes."""
         all_of_them = -(-samples // self.launch.samples)
@@ -87,10 +101,9 @@ class Launcher:
                 self._driver.free(self.card, room, stream)
 
     def _start(self, values: Sequence[int], blocks: int, stream: int) -> None:
-        threads, shared = self.launch.threads, self.launch.shared
+        launch, own = self.launch, (self.card, self.function)
         # the driver has copied the arguments when it comes back
         with self._lock:
             self._pack(self._values, 0, *values)
-            self._driver.run(
-                self.card, self.function, blocks, threads, shared, stream, self._pointers
-            )
+            given = blocks, launch.threads, launch.shared, stream, self._pointers
+            self._driver.run(*own, *given, launch.cooperative)

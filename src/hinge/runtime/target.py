@@ -37,7 +37,10 @@ class Target(NamedTuple):
         can = self.features.split(",")
         many = "+avx512vl" in can or _is_arm()
         fused = "+fma" in can or _is_arm()
-        direct = {"+avx512f", "+avx512vl", "+avx512dq", "+fma"} <= {*can} and _is_elf_of_x86()
+        needed = {"+avx2", "+fma"}
+        if self.vector_bits > 256 or many:
+            needed |= {"+avx512f", "+avx512vl", "+avx512dq"}
+        direct = needed <= {*can} and _is_elf_of_x86()
         return Flavor(self.lanes(scalar), scalar, fused, 32 if many else 16, direct)
 
 

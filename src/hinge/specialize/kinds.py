@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from enum import Enum
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from ..model.mechanism import Body, Mechanism
 from ..model.parameters import inertia_numbers, inertia_of, pose_numbers, pose_of
 from .canonical import Reframed, TurnedRevolute
 
-__all__ = ["AT", "Kind", "Role", "Ways", "find_kinds", "find_roles", "find_ways"]
+__all__ = ["AT", "Kind", "Role", "Way", "Ways", "find_kinds", "find_roles", "find_ways"]
 
 
 class _Row(NamedTuple):
@@ -44,15 +45,21 @@ MOST_VARIANTS = 4
 _SIMPLE = (-1.0, 0.0, 1.0)
 
 
+class Way(Enum):
+    """Whether bodies are on the way from the ground to one of them, or are that one."""
+
+    BESIDE, ON, END = range(3)
+
+
 class Kind:
     """Bodies of one kind, and a row of the table with the numbers of each.
 
     example: the first of them; v: where it has its rates; held: whether no DoF before any of them
-    is passive.
+    is passive; way: where they are on the way to the body that carries a frame.
     """
 
-    def __init__(self, example: Body, v: slice, held: bool) -> None:
-        self.example, self.v, self.held = example, v, held
+    def __init__(self, example: Body, v: slice, held: bool, way: Way) -> None:
+        self.example, self.v, self.held, self.way = example, v, held, way
         self.table: list[tuple[float, ...]] = []
 
     @cached_property
@@ -71,33 +78,39 @@ class Kind:
         return replace(self.example, placement=placement, inertia=inertia, joint=joint)
 
 
-def find_kinds(form: Reframed, active: Sequence[bool] | None) -> tuple[list[Kind], dict[int, int]]:
+def find_kinds(
+    form: Reframed, active: Sequence[bool] | None, carrier: int = 0
+) -> tuple[list[Kind], dict[int, int]]:
     """The kinds of bodies of a mechanism, and the number of the kind of each body.
 
     active: which DoF are driven; None if that comes with the samples.
+    carrier: the body to which there is a way to be told apart, 0 if none is.
     """
     mech = form.mechanism
+    way = {k: Way.ON for _, k in mech.ancestors(carrier)} | {carrier: Way.END}
+    ways = [way.get(k, Way.BESIDE) for k in range(len(mech.bodies))]
     rows = {k: _numbers(body, form.frames[k].inv) for k, body in enumerate(mech.bodies[1:], 1)}
     kinds: dict[Any, tuple[int, Kind]] = {}
     kind_of, held = {}, [held for _, held in _marks(mech, active)]
-    for k, key in _told_apart(_keys(mech, active), rows).items():
+    for k, key in _told_apart(_keys(mech, active, ways), rows).items():
         if key not in kinds:
             body = mech.bodies[k]
             example = replace(body, joint=_geometry(body.joint))
-            kinds[key] = len(kinds), Kind(example, mech.v_slice(body.joint_name), held[k])
+            v = mech.v_slice(body.joint_name)
+            kinds[key] = len(kinds), Kind(example, v, held[k], ways[k])
         kind_of[k], kind = kinds[key]
         kind.table.append(rows[k])
     return [kind for _, kind in kinds.values()], kind_of
 
 
-def _keys(mech: Mechanism, active: Sequence[bool] | None) -> dict[int, Any]:
+def _keys(mech: Mechanism, active: Sequence[bool] | None, ways: Sequence[Way]) -> dict[int, Any]:
     """What bodies that one step can serve have in common."""
     keys = {}
     for k, marks in enumerate(_marks(mech, active)[1:], 1):
         joint = mech.bodies[k].joint
         # hinges differ in their zero only, which is among the numbers
         own = () if _is_hinge(joint) else (type(joint), repr(_geometry(joint)))
-        keys[k] = (own, marks, mech.bodies[k].offset)
+        keys[k] = (own, marks, ways[k], mech.bodies[k].offset)
     return keys
 
 

@@ -19,8 +19,7 @@ slots are seen; blocks of matrices go to the `pairs` of the mechanism.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from math import prod
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Concatenate
 
 import numpy as np
@@ -28,33 +27,30 @@ import numpy as np
 from ..algebra.spatial import Transform
 from ..errors import TraceError
 from ..graph.angles import with_angles_kept
-from ..graph.arrays import Shape
 from ..graph.fusion import fused
 from ..graph.loop import (
-    PAIR,
     ZERO,
     Climb,
     Load,
     LoopProgram,
     Stage,
     Step,
-    Store,
     Visit,
     alike,
     pruned,
 )
+from ..graph.numbers import with_numbers_made
 from ..graph.pairs import Matrix
-from ..graph.scalar import Graph, Node
 from ..model.joint import HingeRates
-from ..model.mechanism import Body, Mechanism, hinge_map, transfer
+from ..model.mechanism import Body, Frame, Mechanism, hinge_map, transfer
 from ..model.parameters import pose_of
 from ..model.protocol import Tree
 from .canonical import Reframed
-from .kinds import AT, Kind, Role, find_kinds, find_roles, find_ways
+from .kinds import AT, Kind, Role, Way, find_kinds, find_roles, find_ways
+from .slots import LOWER, OWN, PARENT, UPPER, Filled, Joined, OpenStep, PairSlots, Slot
 
 __all__ = ["trace_loops"]
 
-PARENT, OWN, LOWER, UPPER = "parent", "own", "lower", "upper"
 _NOTHING = Step((), ())
 
 
@@ -64,19 +60,22 @@ def trace_loops(
     arrays: dict[str, tuple[int, ...]],
     name: str,
     active: Sequence[bool] | None = None,
+    frame: str | None = None,
 ) -> LoopProgram:
     """The algorithm on arrays of the given names and shapes, its sweeps as loops over bodies.
 
     active: which DoF are driven, where the algorithm is told so in advance.
+    frame: the one to which there is a way that the algorithm goes.
     """
     mech = form.mechanism
     if mech.has_followers:
         raise TraceError(f"{mech.name!r} has joints that mimic others: it cannot be looped")
-    kinds = find_kinds(form, active)
+    carrier = 0 if frame is None else mech.frame(frame).body
+    kinds = find_kinds(form, active, carrier)
     assumed: dict[tuple[int, int], int] = {}
     shapes: dict[tuple[int, int], tuple[int, ...]] | None = None
     while True:
-        tracer = LoopMechanism(mech, kinds, arrays, assumed, shapes)
+        tracer = LoopMechanism(mech, kinds, arrays, assumed, shapes, carrier)
         # what is zero so far may be divided by
         with np.errstate(all="ignore"):
             result = algorithm(tracer, **{n: _Argument(tracer, i) for i, n in enumerate(arrays)})
@@ -85,14 +84,10 @@ def trace_loops(
             break
         assumed, shapes = found, tracer.shapes
     parts = result if isinstance(result, tuple) else (result,)
-    if not _loopable(parts):
+    if not any(all(isinstance(x, kind) for x in parts) for kind in (Joined, Matrix)):
         what = "neither joint forces nor columns of bodies"
         raise TraceError(f"{name} gives {what}: it cannot be looped")
     return tracer.program(name, parts, type(result) if isinstance(result, tuple) else None)
-
-
-def _loopable(parts: Sequence[Any]) -> bool:
-    return any(all(isinstance(x, kind) for x in parts) for kind in (_Joined, Matrix))
 
 
 class _Argument:
@@ -121,155 +116,6 @@ class _View:
         return self.values[row]
 
 
-class _Slot:
-    """Per-body values of a sweep, in rows of the workspace: arrays, or what is made of some."""
-
-    def __init__(self, tracer: LoopMechanism, number: int) -> None:
-        self.tracer, self.number = tracer, number
-        # of what the ground has, until more is known
-        self.first: tuple[int, ...] = (6,)
-        self.kind: Any = None
-
-    def __getitem__(self, row: str) -> Any:
-        step = self.tracer.step
-        step.reads_slots = True
-        if (self.number, row) not in step.values:
-            shape = self.shape(step.kinds.get(row))
-            entries = [self.entry(step, row, i) for i in range(int(np.prod(shape)))]
-            whole = np.array(entries, dtype=object).reshape(shape)
-            step.values[self.number, row] = whole
-        return self.formed(step.values[self.number, row])
-
-    def formed(self, numbers: np.ndarray) -> Any:
-        """What they are the numbers of."""
-        return numbers if self.kind is None else self.kind.of_numbers(numbers)
-
-    def like(self, value: Any) -> None:
-        """Take it that values are such as this one."""
-        if hasattr(value, "numbers"):
-            self.kind, value = type(value), value.numbers
-        self.first = np.shape(value)
-
-    def shape(self, kind: int | None) -> tuple[int, ...]:
-        """Of what a body of a kind has, or any, if that is not known yet."""
-        known = self.tracer.shapes
-        if kind is not None and (self.number, kind) in known:
-            return known[self.number, kind]
-        return next((x for (slot, _), x in known.items() if slot == self.number), self.first)
-
-    def entry(self, step: _OpenStep, row: str, i: int) -> Node:
-        first = self.tracer.assumed.get((self.number, i), ZERO)
-        if first == ZERO:
-            return step.graph.const(0.0)
-        return step.load(Load("slot", self.number, row, first))
-
-    def __setitem__(self, row: Any, value: Any) -> None:
-        if hasattr(value, "numbers"):
-            self.kind, value = type(value), value.numbers
-        value = np.asarray(value)
-        tracer = self.tracer
-        tracer.sizes[self.number] = max(tracer.sizes[self.number], value.size)
-        if row == 0:
-            self.first = value.shape
-            tracer.start[self.number] = tuple(float(x) for x in value.ravel())
-            return
-        if row == OWN:
-            tracer.shapes[self.number, tracer.step.kinds[OWN]] = value.shape
-        tracer.step.values[self.number, row] = value
-        tracer.step.written[self.number, row] = value
-
-
-class _Filled:
-    """A slot that has something for every body before the first sweep that uses it.
-
-    made: the slot; added: what children add to it in that sweep, if it goes inward.
-    """
-
-    def __init__(self, tracer: LoopMechanism, make: Callable[[Any], Any]) -> None:
-        self.tracer, self.make = tracer, make
-        self.made, self.added = tracer.slots(2)
-        self.sweep: int | None = None
-
-    @property
-    def filling(self) -> bool:
-        """Whether the sweep at hand is the first to use it."""
-        if self.sweep is None:
-            self.sweep = len(self.tracer.stages)
-        return self.sweep == len(self.tracer.stages)
-
-    @property
-    def number(self) -> int:
-        """The number of the slot."""
-        return self.made.number
-
-    def fill(self) -> Any:
-        """What the body at hand has: its own, and inward what its children have added."""
-        step, tracer = self.tracer.step, self.tracer
-        if (self.number, OWN) not in step.values:
-            own = self.make(OWN)
-            if tracer.backwards and not tracer.role.leaf:
-                self.added.like(own)
-                own = own + self.added[OWN]
-            self.made[OWN] = own
-        return self.made[OWN]
-
-    def __getitem__(self, row: str) -> Any:
-        if not self.filling:
-            return self.made[row]
-        own, step = self.fill(), self.tracer.step
-        if row == OWN:
-            return own
-        if not self.tracer.backwards:
-            return self.made[row]
-        self.added.like(own)
-        if self.tracer.role.first and (self.added.number, row) not in step.values:
-            return self.added.formed(np.zeros(self.added.first))
-        return self.added[row]
-
-    def __setitem__(self, row: Any, value: Any) -> None:
-        if self.filling and row == PARENT and self.tracer.backwards:
-            self.fill()
-            self.added[row] = value
-        else:
-            self.made[row] = value
-
-
-class _Joined:
-    """What a slot holds: joint forces, one row per body, or columns side by side."""
-
-    def __init__(self, slot: _Slot, columns: bool = False) -> None:
-        self.slot, self.columns = slot, columns
-
-    def gathered(self, mech: Mechanism) -> tuple[Shape, list[tuple[int, int, int]]]:
-        """The shape of the result, and where each of its entries is."""
-        slot, bodies = self.slot.number, range(1, len(mech.bodies))
-        if not self.columns:
-            sizes = [mech.bodies[k].joint.nv for k in bodies]
-            rows = [(slot, k, i) for k, n in zip(bodies, sizes, strict=True) for i in range(n)]
-            return (mech.nv,), rows
-        *rest, width = self.slot.shape(None)
-        lines = range(prod(rest))
-        entries = [(slot, k, r * width + i) for r in lines for k in bodies for i in range(width)]
-        return (*rest, len(bodies) * width), entries
-
-
-class _Pairs:
-    """Blocks of a matrix: what a body has with itself, and as it climbs, with those above it.
-
-    above, below: the pair slots of blocks (upper, body) and (body, upper).
-    """
-
-    def __init__(self, tracer: LoopMechanism) -> None:
-        self.tracer = tracer
-        self.above, self.below = tracer.pair_slot(), None
-
-    def __setitem__(self, pair: tuple[str, str], value: Any) -> None:
-        slot = self.above
-        if pair == (OWN, UPPER):
-            self.below = slot = self.tracer.pair_slot() if self.below is None else self.below
-        self.tracer.step.written[slot, PAIR] = np.asarray(value)
-
-
 class _NoMeetings:
     """The `Meetings` of a chain: there are none."""
 
@@ -281,45 +127,8 @@ class _NoMeetings:
         return iter(())
 
 
-class _OpenStep:
-    """The step of one role while the algorithm runs through it.
-
-    kinds: of the bodies whose rows it sees; climb: its steps, if it has some.
-    reads_slots: whether it has read any; asks_role: whether it matters what its role is.
-    """
-
-    def __init__(self, role: Role, kinds: Mapping[str, int] | None = None) -> None:
-        self.role, self.kind, self.graph = role, role.kind, Graph()
-        self.kinds = {OWN: role.kind, **(kinds or {})}
-        self.climb: Climb = ()
-        self.reads_slots = self.asks_role = False
-        self.bodies: dict[str, Body] = {}
-        self.loads: dict[Load, Node] = {}
-        self.values: dict[tuple[int, str], Any] = {}
-        self.written: dict[tuple[int, str], Any] = {}
-
-    def load(self, load: Load) -> Node:
-        if load not in self.loads:
-            self.loads[load] = self.graph.input()
-        return self.loads[load]
-
-    def array(self, loads: list[Load]) -> np.ndarray:
-        out = np.empty(len(loads), dtype=object)
-        out[:] = [self.load(load) for load in loads]
-        return out
-
-    def closed(self) -> Step:
-        stores = [
-            Store(slot, row, i, self.graph.lift(x))
-            for (slot, row), value in self.written.items()
-            for i, x in enumerate(value.ravel())
-            if self.loads.get(Load("slot", slot, row, i)) is not x
-        ]
-        return Step(tuple(self.loads), tuple(stores))
-
-
-def _slot(parts: _Slot | _Filled) -> _Slot:
-    return parts.made if isinstance(parts, _Filled) else parts
+def _slot(parts: Slot | Filled) -> Slot:
+    return parts.made if isinstance(parts, Filled) else parts
 
 
 class LoopMechanism:
@@ -334,9 +143,14 @@ class LoopMechanism:
         arrays: dict[str, tuple[int, ...]],
         assumed: dict[tuple[int, int], int],
         shapes: dict[tuple[int, int], tuple[int, ...]] | None,
+        carrier: int,
     ) -> None:
-        """assumed: what may be taken for `alike`; shapes: of slots by kind, None if not known."""
+        """assumed: what may be taken for `alike`; shapes: of slots by kind, None if not known.
+
+        carrier: the body to which there is a way, 0 if it is the ground.
+        """
         self.mech, self.arrays, self.shapes = mech, arrays, dict(shapes or {})
+        self.carrier = carrier
         self.kinds, self.kind_of = kinds
         self.roles, self.role_of = find_roles(mech, self.kind_of)
         self.ways = find_ways(mech, self.kind_of)
@@ -349,7 +163,7 @@ class LoopMechanism:
         self.sizes: list[int] = []
         self.start: dict[int, tuple[float, ...]] = {}
         self.stages: list[Stage] = []
-        self.step = _OpenStep(Role(0))
+        self.step = OpenStep(Role(0))
         self.M = _View(self, lambda: self.body.inertia)
         self.armature = _View(self, self._armature)
         # one step serves all bodies of a kind, whatever is beyond them
@@ -396,9 +210,9 @@ class LoopMechanism:
         """As in `Tree`."""
         return self._share(q, lambda body: body.joint.nq)
 
-    def rates(self, qd: Any) -> _View | _Slot:
+    def rates(self, qd: Any) -> _View | Slot:
         """As in `Tree`; numbers are those of the kind, joined slots are taken apart."""
-        if isinstance(qd, _Joined):
+        if isinstance(qd, Joined):
             return qd.slot
         if isinstance(qd, np.ndarray):
             return _View(self, lambda: qd[self.kind.v])
@@ -468,9 +282,9 @@ class LoopMechanism:
 
     # walks and slots
 
-    def slots(self, n: int) -> list[_Slot]:
+    def slots(self, n: int) -> list[Slot]:
         """As in `Tree`."""
-        new = [_Slot(self, len(self.sizes) + i) for i in range(n)]
+        new = [Slot(self, len(self.sizes) + i) for i in range(n)]
         self.sizes += [6] * n
         return new
 
@@ -478,12 +292,12 @@ class LoopMechanism:
         """As in `Tree`: worked out anew in every loop."""
         return _View(self, lambda: make(self.row))
 
-    def filled(self, make: Callable[[Any], Any]) -> _Slot | _Filled:
+    def filled(self, make: Callable[[Any], Any]) -> Slot | Filled:
         """As in `Tree`: where sweeps come by, or a loop of its own if slots are read for it."""
-        self.step = _OpenStep(Role(0))
+        self.step = OpenStep(Role(0))
         make(OWN)
         if not self.step.reads_slots:
-            return _Filled(self, make)
+            return Filled(self, make)
         (slot,) = self.slots(1)
         for _, k in self.outward():
             slot[k] = make(k)
@@ -497,13 +311,38 @@ class LoopMechanism:
         """Once per kind."""
         return self._sweep(backwards=True)
 
-    def _sweep(self, backwards: bool) -> Iterator[tuple[str, str]]:
+    def frame(self, name: str) -> Frame:
+        """As in `Descents`."""
+        return self.mech.frame(name)
+
+    def ancestors(self, k: int) -> Iterator[tuple[str, str]]:
+        """Once per kind of bodies between the ground and the one that carries the frame."""
+        self._refuse_other_ways(k)
+        return self._sweep(True, (Way.ON, Way.END))
+
+    def descent(self, k: int) -> Iterator[tuple[str, str]]:
+        """The same outward."""
+        self._refuse_other_ways(k)
+        return self._sweep(False, (Way.ON, Way.END))
+
+    def _refuse_other_ways(self, k: int) -> None:
+        if k != self.carrier:
+            asked, known = (self.mech.bodies[x].name for x in (k, self.carrier))
+            raise TraceError(
+                f"{self.mech.name!r}: loops know the way to one body, {known!r}, not to {asked!r}"
+            )
+
+    def _sweep(
+        self, backwards: bool, ways: Sequence[Way] = tuple(Way)
+    ) -> Iterator[tuple[str, str]]:
         self.backwards, steps = backwards, []
         # of each kind whose steps are the same whatever the role
         common: dict[int, tuple[Step, Climb]] = {}
         for role in self.roles:
-            if role.kind not in common:
-                self.step = step = _OpenStep(role)
+            if self.kinds[role.kind].way not in ways:
+                steps.append((_NOTHING, ()))
+            elif role.kind not in common:
+                self.step = step = OpenStep(role)
                 yield PARENT, OWN
                 steps.append((step.closed(), step.climb))
                 if not step.asks_role:
@@ -520,7 +359,7 @@ class LoopMechanism:
         climb = [_NOTHING] * len(self.ways.kinds)
         for way in sorted(self.ways.under[outer.kind]) if self.climbs else ():
             lower, upper = self.ways.kinds[way]
-            self.step = step = _OpenStep(outer.role, {LOWER: lower, UPPER: upper})
+            self.step = step = OpenStep(outer.role, {LOWER: lower, UPPER: upper})
             yield UPPER, LOWER
             climb[way] = self._same(step.closed())
         self.step, outer.climb = outer, tuple(climb)
@@ -529,9 +368,9 @@ class LoopMechanism:
         """The step, or one that was made before and does the same."""
         return self.inner.setdefault(step.text, step)
 
-    def pairs(self) -> _Pairs:
+    def pairs(self) -> PairSlots:
         """As in `Branches`."""
-        return _Pairs(self)
+        return PairSlots(self)
 
     def meetings(self) -> _NoMeetings:
         """As in `Branches`."""
@@ -544,26 +383,32 @@ class LoopMechanism:
         self.pair_slots += 1
         return self.pair_slots - 1
 
-    def join_matrix(self, blocks: _Pairs) -> Matrix:
+    def join_matrix(self, blocks: PairSlots) -> Matrix:
         """As in `Branches`."""
         return Matrix(blocks.above)
 
-    def join_blocks(self, blocks: _Pairs) -> Matrix:
+    def join_blocks(self, blocks: PairSlots) -> Matrix:
         """As in `Branches`."""
-        return Matrix(blocks.above, blocks.below)
+        return Matrix(blocks.above, blocks.below, triangular=blocks.below is None)
 
-    def join(self, parts: _Slot | _Filled) -> _Joined:
+    def join(self, parts: Slot | Filled) -> Joined:
         """As in `Tree`."""
-        return _Joined(_slot(parts))
+        return Joined(_slot(parts))
 
-    def join_bodies(self, parts: _Slot | _Filled) -> _Joined:
+    def join_descent(self, k: int, parts: Slot, rows: int) -> Joined:
+        """As in `Descents`."""
+        for _, body in self._sweep(False, (Way.BESIDE,)):
+            parts[body] = np.zeros((self.body.joint.nv, rows))
+        return Joined(parts, rows=rows)
+
+    def join_bodies(self, parts: Slot | Filled) -> Joined:
         """As in `Tree`."""
-        return _Joined(_slot(parts), columns=True)
+        return Joined(_slot(parts), columns=True)
 
     def program(self, name: str, parts: Sequence[Any], form: type | None = None) -> LoopProgram:
         """Everything that was traced."""
         matrices = tuple(part for part in parts if isinstance(part, Matrix))
-        gathered = [part.gathered(self.mech) for part in parts if isinstance(part, _Joined)]
+        gathered = [part.gathered(self.mech) for part in parts if isinstance(part, Joined)]
         results = tuple(place for _, entries in gathered for place in entries)
         shapes = [shape for shape, _ in gathered] or [(self.nv, self.nv)] * len(matrices)
         stages = fused(pruned(self.stages, results))
@@ -572,6 +417,7 @@ class LoopMechanism:
             if way != ZERO:
                 lower[way].add(self.role_of[k])
         stages, angles = with_angles_kept(stages, len(self.sizes), lower)
+        stages, visits = with_numbers_made(stages, self._visits())
         return LoopProgram(
             name,
             tuple(self.arrays.values()),
@@ -580,7 +426,7 @@ class LoopMechanism:
             len(self.mech.bodies),
             self.start,
             pruned(stages, results),
-            self._visits(),
+            visits,
             results,
             form,
             self.ways.of,

@@ -56,16 +56,24 @@ def levels(mech: Mechanism) -> list[Level]:
     return found
 
 
-def stretches(mech: Mechanism, level: Level, lanes: int) -> list[range]:
-    """The rows of a level in about as many stretches, each ending with a link that has inertia."""
-    n, own = len(level.bodies), [_own_inertia(mech, k) for k in level.bodies]
-    sound = np.array(own) > _SLIGHT * max(own)
-    length, cut, begin = -(-n // lanes), [], 0
+def stretches(mech: Mechanism, level: Level, lanes: int) -> list[list[tuple[int, int]]]:
+    """The degrees of freedom of a level, outward, in about as many stretches.
+
+    Each is a body and the number of its own; a body without any has one all the same.  A stretch
+    ends with the last of a body that has inertia.
+    """
+    own = {k: _own_inertia(mech, k) for k in level.bodies}
+    least, each, ends = _SLIGHT * max(own.values()), [], []
+    for k in level.bodies:
+        count = max(mech.bodies[k].joint.nv, 1)
+        each += [(k, i) for i in range(count)]
+        ends += [False] * (count - 1) + [own[k] > least]
+    n, length, cut, begin = len(each), -(-len(each) // lanes), [], 0
     while begin < n:
         end = min(begin + length, n)
-        while end < n and not sound[end - 1]:
+        while end < n and not ends[end - 1]:
             end += 1
-        cut.append(range(begin, end))
+        cut.append(each[begin:end])
         begin = end
     return cut
 

@@ -56,6 +56,7 @@ def explain(
     static: Mapping[str, Any] | None = None,
     samples: int | None = None,
     climbs: bool = True,
+    solves: bool = False,
 ) -> str:
     """Which way a result is computed and why, and how many operations that takes.
 
@@ -63,7 +64,7 @@ def explain(
     """
     static = dict(static or {})
     given = needed(mech, name, static) if arrays is None else arrays
-    way = route(mech, name, given, static, samples, climbs)
+    way = route(mech, name, given, static, samples, climbs, solves)
     if way.plan in ("scan", "source"):
         return way.text()
     if not way.pieces:
@@ -115,7 +116,8 @@ def _programs(
         given = dict(zip(arrays, shapes, strict=True))
         (choice,) = way.ways
         algorithm = partial(ALGORITHMS[way.name].function, **static, **choice)
-        return [trace_loops(algorithm, form, given, way.name, static.get("active"))]
+        marks = static.get("active"), static.get("frame")
+        return [trace_loops(algorithm, form, given, way.name, *marks)]
     fn = partial(_applied, way.name, form, arrays, static)
     most = MOST_OPERATIONS if is_long(mech) else None
     return [trace(partial(fn, **choice), shapes, way.name, most) for choice in way.ways]

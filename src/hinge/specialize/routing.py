@@ -7,8 +7,10 @@ What is decided of an algorithm on a mechanism:
     plan      "unrolled", one straight-line program; "loops", one with a loop over bodies for every
               sweep, and for matrices one over ancestors inside it; "columns", products with all
               unit vectors, as a batch; "rows", the same from the left; "parts", several programs
-              and products of their matrices; "scan", many lanes at once, each with a stretch of
-              the bodies; "source", the algorithm as it is written, in NumPy, calling kernels
+              and products of their matrices; "systems", several programs, and linear systems of
+              the mass matrix with a thread for each column; "scan", many lanes at once, each with
+              a stretch of the bodies; "source", the algorithm as it is written, in NumPy, calling
+              kernels
     frames    "canonical", chosen anew so that most numbers are 0 or 1; "given", as they are
     method    of linearised forward dynamics: "articulated" (Algorithms 5 and 6), "conventional" (3
               and 4); None elsewhere
@@ -37,6 +39,12 @@ __all__ += ["whole"]
 # but the time to compile it grows with its length: loops over 1000 bodies are there in a second.
 MOST_UNROLLED = 40
 
+# Bodies for each kind of them below which sweeps are unrolled all the same: a loop has a step for
+# every kind, and in general numbers, so that it is as much code.  Forward dynamics of a tree of 55
+# bodies, joints of nine kinds: 52 700 operations in loops, 39 000 unrolled; first derivatives of
+# its hybrid dynamics took 27 s of CPU time in loops, and 3 s unrolled.
+FEW_ALIKE = 3
+
 # Steps of a climb from body to body, told apart by joints, up to which matrices are loops over
 # bodies with loops over ancestors inside: every one is code of its own.
 MOST_STEPS = 8
@@ -64,6 +72,19 @@ ONE_SAMPLE_BY_PARTS = {
     "constrained_forward_dynamics_derivatives": range(24, 10**6),
 }
 
+# DoF for which a thread of a card that computes a whole sample of these has no room for what it
+# needs, so that there are threads for columns instead.  On an H200, Talos, float32 and float64, in
+# ns a state: one kernel, with 2700 numbers far away, 50 and 106 for ∂q̈, systems 26 and 47; for M⁻¹
+# 11.8 and 20, systems 4.7 and 10.6.  Up to what a thread can hold a column of.
+SYSTEMS = {
+    "forward_dynamics_derivatives": range(36, 81),
+    "mass_matrix_inverse": range(36, 81),
+}
+
+# Operations whose code a multiprocessor of a card holds; of more, threads wait for it.  On an H200,
+# float32, parts of Talos' B_D and A_D: 8700 operations take 0.6 ns a state, 9600 take 1.4 and 2.2.
+CODE_OF_A_CARD = 8_000
+
 # DoF from which on Algorithms 5 and 6 cost less than 3 and 4.  Operations of a chain at any angles:
 # ∂q̈ of 14 joints 31 500 by Algorithm 6, 32 000 by 4; δq̈ of 16 joints 15 900 by 5, 15 500 by 3, and
 # of 18 joints 18 000 and 18 300.
@@ -80,13 +101,14 @@ MANY_BODIES = 16
 
 _SMALL = 1e-9
 
-Plan = Literal["unrolled", "loops", "columns", "rows", "parts", "scan", "source"]
+Plan = Literal["unrolled", "loops", "columns", "rows", "parts", "systems", "scan", "source"]
 _WORDS = {
     "unrolled": "one program, unrolled",
     "loops": "one program, a loop over bodies for each sweep",
     "columns": "column by column, from ",
     "rows": "row by row, from ",
     "parts": "by parts, from ",
+    "systems": "linear systems, a thread for each column, from ",
     "scan": "by scans over stretches of bodies",
     "source": "its source, in NumPy, on what kernels give",
 }
@@ -134,7 +156,7 @@ class Route:
 class _Matrices(NamedTuple):
     """Results over pairs of bodies: how many, whether over pairs on different branches, and how.
 
-    pieces: what gives their columns, one after the other, from unit vectors.
+    pieces: what gives their columns, one after the other, from unit vectors, if anything does.
     axes: those in which loops over ancestors cost least without losing digits.
     """
 
@@ -158,6 +180,11 @@ _MATRICES = {
     "forward_dynamics_derivatives": _Matrices(
         3, True, (Piece("forward_dynamics_jvp", ("dq", "dqd", "dtau")),), "body"
     ),
+    "mass_factor": _Matrices(1, False, (Piece("joint_forces", ("eps",), symmetric=False),)),
+    "mass_factor_inverse": _Matrices(
+        1, False, (Piece("working_forces", ("tau",), symmetric=False),)
+    ),
+    "mass_factor_rate": _Matrices(1, False, ()),
     "hybrid_dynamics_derivatives": _Matrices(
         3, True, (Piece("hybrid_dynamics_jvp", ("dq", "dqd", "dgiven"), symmetric=False),)
     ),
@@ -178,6 +205,12 @@ _PARTS = {
         ("constrained_forward_dynamics_derivatives", "constrained_changes"),
     )
 }
+_SYSTEMS = {
+    "forward_dynamics_derivatives": tuple(
+        map(Piece, ("forward_dynamics", "mass_factor", "inverse_dynamics_derivatives"))
+    ),
+    "mass_matrix_inverse": (Piece("mass_factor"),),
+}
 # ten columns a body
 _REGRESSOR = _Matrices(10, False, (Piece("torque_regressor_row", ("v",)),))
 
@@ -189,12 +222,14 @@ def route(
     static: Mapping[str, Any] | None = None,
     samples: int | None = None,
     climbs: bool = True,
+    solves: bool = False,
 ) -> Route:
     """How the named algorithm is computed.
 
     arrays: names of those given with each sample; static: the other arguments, fixed.
     samples: how many there are, 1 for one or for a batch of one; None for many.
     climbs: whether the code may have loops inside loops: that of cards may not.
+    solves: whether linear systems may be left to what runs it, as cards do.
     """
     static, declared = static or {}, ALGORITHMS[name]
     if static.get("method") == "scan":
@@ -207,13 +242,16 @@ def route(
     matrices, free = _REGRESSOR if by_rows else _MATRICES.get(own), "method" not in static
     entire = whole(mech, name, arrays, static, climbs)
     many = matrices and is_long(mech) and entire.plan == "unrolled"
-    if matrices and many and static.get("method") != "conventional":
+    if matrices and matrices.pieces and many and static.get("method") != "conventional":
         blocks = matrices.number * _blocks(mech, matrices.across)
         if blocks > MOST_BLOCKS:
             why = f"{blocks} blocks are more than {MOST_BLOCKS}, too many to compile unrolled"
             if reason := _cannot_climb(mech, matrices, climbs):
                 why += f", and {reason}"
             return _in_pieces(mech, name, "rows" if by_rows else "columns", matrices.pieces, why)
+    if solves and free and not is_long(mech) and mech.nv in SYSTEMS.get(own, ()):
+        why = f"a thread that has a whole sample of {mech.nv} DoF cannot hold what it needs"
+        return _in_pieces(mech, name, "systems", _SYSTEMS[own], why)
     if samples == 1 and free and mech.nv in ONE_SAMPLE_BY_PARTS.get(own, ()):
         why = f"one sample of {mech.nv} DoF would read more code than the caches hold"
         return _in_pieces(mech, name, "parts", _PARTS[own], why)
@@ -231,6 +269,8 @@ def whole(
     declared = ALGORITHMS[name]
     open_numbers = tuple(a for a in arrays if a in PARAMETERS)
     plan, why_plan = _plan(mech, declared, open_numbers, static)
+    if plan == "loops" and climbs and (kinds := _kinds(mech)) * FEW_ALIKE > mech.n_bodies:
+        plan, why_plan = "unrolled", f"{why_plan}, but {kinds} kinds of them are as much code"
     matrices = _MATRICES.get(declared.name)
     if plan == "loops" and matrices:
         plan, why_plan = _climbing(mech, matrices, climbs, why_plan)
@@ -254,7 +294,9 @@ def is_long(mech: Mechanism) -> bool:
 def _climbing(mech: Mechanism, matrices: _Matrices, climbs: bool, why: str) -> tuple[Plan, str]:
     """Loops over ancestors inside those over bodies, or why not."""
     reason = _cannot_climb(mech, matrices, climbs)
-    return ("unrolled", f"{why}, but {reason}") if reason else ("loops", why)
+    if reason:
+        return "unrolled", f"{why}, but {reason}"
+    return "loops", f"{why}; for pairs of bodies with loops over ancestors inside"
 
 
 def _cannot_climb(mech: Mechanism, matrices: _Matrices, climbs: bool) -> str:
@@ -268,6 +310,19 @@ def _cannot_climb(mech: Mechanism, matrices: _Matrices, climbs: bool) -> str:
         return "loops climb along one branch only"
     steps = _climbing_steps(mech)
     return f"{steps} kinds of climbs are more than {MOST_STEPS}" if steps > MOST_STEPS else ""
+
+
+def _kinds(mech: Mechanism) -> int:
+    """About how many kinds of bodies loops tell apart: by joints, children, and elder siblings."""
+    first: dict[int, int] = {}
+    for k, body in enumerate(mech.bodies[1:], 1):
+        first.setdefault(body.parent, k)
+    return len(
+        {
+            (type(body.joint), k in first, first[body.parent] == k)
+            for k, body in enumerate(mech.bodies[1:], 1)
+        }
+    )
 
 
 def _climbing_steps(mech: Mechanism) -> int:
@@ -304,6 +359,11 @@ def _plan(
         return "unrolled", f"joints mimic others{by}"
     if mech.n_bodies <= MOST_UNROLLED:
         return "unrolled", size
+    if declared.loops and "frame" in static:
+        between = len(list(mech.ancestors(mech.frame(static["frame"]).body)))
+        if between <= MOST_UNROLLED:
+            up_to = f"up to {MOST_UNROLLED} are unrolled"
+            return "unrolled", f"{between} bodies between the ground and the frame, and {up_to}"
     if not declared.loops or static.get("method") == "conventional":
         return "unrolled", f"{size}, but its sweeps are not such as can be loops"
     if open_numbers:

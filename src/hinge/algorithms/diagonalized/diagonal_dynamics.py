@@ -80,18 +80,19 @@ def diagonal_dynamics(
     """
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
-    rhs, rates = _balance(mech, q, H, phi, known, nu, tau, f_ext, normalized)
-    nu_ = mech.rates(nu)
-    fall, nud = mech.slots(2)
+    fall, drop, nud = mech.slots(3)
     fall[0] = mech.free_fall
     for p, k in mech.outward():
         fall[k] = phi[k].T @ fall[p]
-        drop = known.G[k].T @ fall[k]
+        drop[k] = known.G[k].T @ fall[k]
+    rhs, rates = _balance(mech, q, H, phi, known, nu, tau, f_ext, normalized)
+    nu_ = mech.rates(nu)
+    for _, k in mech.inward():
         if normalized:
             L, L_inv, Phi = _root_rate(known.D[k], rates.D_rate[k])
-            nud[k] = L_inv @ rhs[k] + L.T @ drop + Phi.T @ nu_[k]  # (8)
+            nud[k] = L_inv @ rhs[k] + L.T @ drop[k] + Phi.T @ nu_[k]  # (8)
         else:
-            nud[k] = known.D_inv[k] @ rhs[k] + drop  # (7)
+            nud[k] = known.D_inv[k] @ rhs[k] + drop[k]  # (7)
     return mech.join(nud)
 
 
@@ -105,7 +106,7 @@ def diagonal_coriolis(
     rhs, rates = _balance(mech, q, H, phi, known, nu, np.zeros(mech.nv), None, normalized)
     nu_ = mech.rates(nu)
     (C,) = mech.slots(1)
-    for _, k in mech.outward():
+    for _, k in mech.inward():
         C[k] = -rhs[k]  # (7)
         if normalized:
             _, L_inv, Phi = _root_rate(known.D[k], rates.D_rate[k])
@@ -119,20 +120,20 @@ def diagonal_coriolis_matrix(mech: Mechanism, q: np.ndarray, nu: np.ndarray) -> 
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
     motion = spread(mech, H, phi, known, nu, normalized=True)
-    rates = _rates(mech, H, mech.H_rate(q, mech.join(motion.qd)), phi, known, motion.W)
+    rates = _rates(mech, q, H, phi, known, mech.join(motion.qd))
     unit = mech.rates(np.eye(mech.nv))
     V, V_plus, xi = mech.slots(3)
-    V[0] = np.zeros((6, mech.nv))
-    y = [np.zeros((6, mech.nv)) for _ in mech.bodies]
+    V[0] = still = np.zeros((6, mech.nv))
+    b = [still for _ in mech.bodies]
     for p, k in mech.outward():
         V_plus[k] = phi[k].T @ V[p]
         xi[k] = upper_root(known.D[k])[1].T @ unit[k]
         V[k] = V_plus[k] + H[k].T @ (xi[k] - known.G[k].T @ V_plus[k])
         own = motion.V[k]
         # M V× times V is zero; it makes the operator skew
-        y[k] = cross_force(own, mech.M[k] @ V[k]) + mech.M[k] @ cross_motion(own, V[k])
-    still = [np.zeros(x.shape) for x in xi]
-    rhs = _inward(mech, H, phi, known, rates, y, xi, V_plus, still)
+        b[k] = cross_force(own, mech.M[k] @ V[k]) + mech.M[k] @ cross_motion(own, V[k])
+    no_tau = [np.zeros(x.shape) for x in xi]
+    rhs = _inward(mech, H, phi, known, rates, b, xi, V_plus, no_tau, still)
     rows = [np.zeros((0, mech.nv))]
     for _, k in mech.outward():
         _, L_inv, Phi = _root_rate(known.D[k], rates.D_rate[k])
@@ -143,34 +144,33 @@ def diagonal_coriolis_matrix(mech: Mechanism, q: np.ndarray, nu: np.ndarray) -> 
 @algorithm(independent_joints=True)
 def articulated_rates(mech: Branches, q: np.ndarray, qd: np.ndarray) -> ArticulatedRates:
     """Articulated inertias P, D and their rates Ṗ, Ḋ along q̇, in body axes.  O(N): in, in."""
-    H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
+    H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
-    W = mech.filled(lambda k: H[k].T @ qd_[k])
-    rates = _rates(mech, H, mech.H_rate(q, qd), phi, known, W)
+    rates = _rates(mech, q, H, phi, known, qd)
     inertias = (np.array(P[1:]).reshape(-1, 6, 6) for P in (known.P, rates.P_rate))
     blocks = ({(k, k): D[k] for _, k in mech.outward()} for D in (known.D, rates.D_rate))
     return ArticulatedRates(*inertias, *(mech.join_matrix(D) for D in blocks))
 
 
-@algorithm(joint_level=True, independent_joints=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True)
 def mass_factor_rate(mech: Branches, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """ṁ(q, q̇), upper triangular (nv, nv).  O(N · depth).
 
     Climbing from k with F = G L:  (F, Ḟ) ← φ(p,j) (F, Ḟ + W ×* F),  ṁ(p,k) = H Ḟ + H° F.
     """
-    H, phi, qd_, H_rate = mech.H(q), mech.phi(q), mech.rates(qd), mech.H_rate(q, qd)
+    H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
-    W = mech.filled(lambda k: H[k].T @ qd_[k])
-    rates = _rates(mech, H, H_rate, phi, known, W)
-    blocks = {}
+    rates = _rates(mech, q, H, phi, known, qd)
+    (F, F_rate), blocks = mech.slots(2), mech.pairs()
     for _, k in mech.outward():
         L, L_inv, Phi = _root_rate(known.D[k], rates.D_rate[k])
-        blocks[k, k], F = L @ Phi, known.G[k] @ L
+        blocks[k, k], F[k] = L @ Phi, known.G[k] @ L
         # Ġ L + G L̇, and G L = P H* L⁻*
-        F_rate = rates.A[k] @ L_inv.T - F @ Phi.T
+        F_rate[k] = rates.A[k] @ L_inv.T - F[k] @ Phi.T
         for i, j in mech.climb(k):
-            F, F_rate = phi[j] @ F, phi[j] @ (F_rate + cross_force(W[j], F))
-            blocks[i, k] = H[i] @ F_rate + H_rate[i] @ F
+            F_rate[k] = phi[j] @ (F_rate[k] + cross_force(rates.W[j], F[k]))
+            F[k] = phi[j] @ F[k]
+            blocks[i, k] = H[i] @ F_rate[k] + rates.H_rate[i] @ F[k]
     return mech.join_blocks(blocks)
 
 
@@ -187,15 +187,22 @@ def _balance(
 ) -> tuple[list[Any], _Rates]:
     """rhs of (5) at every joint, gravity apart, and the rates that it took."""
     motion = spread(mech, H, phi, known, nu, normalized)
-    V, tau_, f_ext_ = motion.V, mech.rates(tau), mech.wrenches(f_ext)
-    y = mech.filled(lambda k: cross_force(V[k], mech.M[k] @ V[k]) - f_ext_[k])
-    rates = _rates(mech, H, mech.H_rate(q, mech.join(motion.qd)), phi, known, motion.W)
-    rhs = _inward(mech, H, phi, known, rates, y, motion.xi, motion.V_plus, tau_)
+    V_plus, tau_, f_ext_ = motion.V_plus, mech.rates(tau), mech.wrenches(f_ext)
+    rates = _rates(mech, q, H, phi, known, mech.join(motion.qd))
+
+    def own_force(k: Any) -> np.ndarray:
+        V = V_plus[k] + rates.W[k]
+        return cross_force(V, mech.M[k] @ V) - f_ext_[k]
+
+    b = mech.each(own_force)
+    rhs = _inward(mech, H, phi, known, rates, b, motion.xi, V_plus, tau_, np.zeros(6))
     return rhs, rates
 
 
-def _rates(mech: Tree, H: Any, H_rate: Any, phi: Any, known: Riccati, W: Any) -> _Rates:
+def _rates(mech: Tree, q: np.ndarray, H: Any, phi: Any, known: Riccati, qd: Any) -> _Rates:
     """Ṗ, Ḋ and A = d(P H*)/dt of every body, for the motions W across the joints."""
+    H_rate, qd_ = mech.H_rate(q, qd), mech.rates(qd)
+    W = mech.each(lambda k: H[k].T @ qd_[k])
     P_rate = mech.filled(lambda k: np.zeros((6, 6)))
     D_rate, A = mech.slots(2)
     for p, k in mech.inward():
@@ -222,15 +229,19 @@ def _inward(
     phi: Any,
     known: Riccati,
     rates: _Rates,
-    y: Any,
+    b: Any,
     xi: Any,
     V_plus: Any,
     tau: Any,
+    still: np.ndarray,
 ) -> list[Any]:
-    """The sweep (4) to (6) on vectors, or on columns of them; y starts as V ×* M V − f_ext."""
-    (rhs,) = mech.slots(1)
+    """The sweep (4) to (6) on vectors, or on columns of them; b: V ×* M V − f_ext of each body.
+
+    still: zeros, as many for a body as there are vectors.
+    """
+    y, (rhs,) = mech.filled(lambda k: still), mech.slots(1)
     for p, k in mech.inward():
-        own = y[k] + rates.A[k] @ xi[k]  # (4)
+        own = y[k] + b[k] + rates.A[k] @ xi[k]  # (4)
         felt = known.P_plus[k] @ V_plus[k]
         rhs[k] = tau[k] + rates.H_rate[k] @ felt - H[k] @ own  # (5)
         y_plus = own + known.G[k] @ rhs[k] - cross_force(rates.W[k], felt)  # (6)

@@ -23,33 +23,33 @@ from ..riccati import riccati
 __all__ = ["mass_factor", "mass_factor_inverse"]
 
 
-@algorithm(joint_level=True, independent_joints=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True)
 def mass_factor(mech: Branches, q: np.ndarray) -> np.ndarray:
     """m(q), the upper triangular (nv, nv) with M = m mᵀ and a positive diagonal.  O(N · depth)."""
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
-    blocks = {}
+    (F,), blocks = mech.slots(1), mech.pairs()
     for _, k in mech.outward():
         L, _ = upper_root(known.D[k])
-        blocks[k, k], F = L, known.G[k] @ L
+        blocks[k, k], F[k] = L, known.G[k] @ L
         for i, j in mech.climb(k):
-            F = phi[j] @ F
-            blocks[i, k] = H[i] @ F  # (1)
+            F[k] = phi[j] @ F[k]
+            blocks[i, k] = H[i] @ F[k]  # (1)
     return mech.join_blocks(blocks)
 
 
-@algorithm(joint_level=True, independent_joints=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True)
 def mass_factor_inverse(mech: Branches, q: np.ndarray) -> np.ndarray:
     """ℓ(q) = m(q)⁻¹, upper triangular (nv, nv): M⁻¹ = ℓᵀ ℓ.  O(N · depth)."""
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
-    roots = [upper_root(D)[1] for D in known.D[1:]]
-    blocks = {}
+    (L_inv, z), blocks = mech.slots(2), mech.pairs()
     for _, k in mech.outward():
-        blocks[k, k], z = roots[k - 1], known.G[k]
+        L_inv[k] = upper_root(known.D[k])[1]
+        blocks[k, k], z[k] = L_inv[k], known.G[k]
         for i, j in mech.climb(k):
-            z = phi[j] @ z
-            kappa = -H[i] @ z
-            blocks[i, k] = roots[i - 1] @ kappa  # (2)
-            z = z + known.G[i] @ kappa
+            z[k] = phi[j] @ z[k]
+            kappa = -H[i] @ z[k]
+            blocks[i, k] = L_inv[i] @ kappa  # (2)
+            z[k] = z[k] + known.G[i] @ kappa
     return mech.join_blocks(blocks)

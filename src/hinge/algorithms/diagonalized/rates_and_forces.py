@@ -55,11 +55,10 @@ class Innovations(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """ξ, joint rates and the motions W across joints, and of bodies before and after each joint."""
+    """ξ, joint rates, and the motions of bodies before and after each joint."""
 
     xi: Any
     qd: Any
-    W: Any
     V_plus: Any
     V: Any
 
@@ -90,14 +89,13 @@ def spread(
 ) -> Spread:
     """Joint rates and body velocities from total rates."""
     nu_ = mech.rates(nu)
-    xi, qd, W, V_plus, V = mech.slots(5)
+    xi, qd, V_plus, V = mech.slots(4)
     for p, k in mech.outward():
         V_plus[k] = phi[k].T @ V[p]
         xi[k] = upper_root(known.D[k])[1].T @ nu_[k] if normalized else nu_[k]
         qd[k] = xi[k] - known.G[k].T @ V_plus[k]  # (2)
-        W[k] = H[k].T @ qd[k]
-        V[k] = V_plus[k] + W[k]
-    return Spread(xi, qd, W, V_plus, V)
+        V[k] = V_plus[k] + H[k].T @ qd[k]
+    return Spread(xi, qd, V_plus, V)
 
 
 @algorithm(joint_level=True, loops=True, independent_joints=True)

@@ -25,6 +25,7 @@ __all__ = [
     "conventional_forward_derivatives",
     "conventional_forward_jvp",
     "conventional_jvp",
+    "solve_from_tips",
 ]
 
 
@@ -72,7 +73,7 @@ def _acceleration(
     """q̈ = M⁻¹ (τ − bias), (nv,), with an M and an L that the derivatives need anyway."""
     seen = seen_in(axes, mech, q)
     bias = bias_forces(seen, q, qd, f_ext)
-    return _solve_from_tips(mass_matrix(seen, q), np.asarray(tau) - bias)
+    return solve_from_tips(mass_matrix(seen, q), np.asarray(tau) - bias)
 
 
 def conventional_jvp(
@@ -92,7 +93,7 @@ def conventional_jvp(
     change = (dq, dqd, np.zeros(mech.nv))
     rho = inverse_dynamics_jvp(mech, q, qd, qdd, *change, f_ext, points, load, axes)
     M = sound(mech, mass_matrix(seen_in(axes, mech, q), q))
-    return _solve_from_tips(M, np.asarray(dtau) - rho)  # (1)
+    return solve_from_tips(M, np.asarray(dtau) - rho)  # (1)
 
 
 def conventional_derivatives(
@@ -108,10 +109,10 @@ def conventional_derivatives(
     """∂q̈/∂q, ∂q̈/∂q̇, M⁻¹ about the motion with acceleration qdd.  O(N · nv · depth)."""
     B, A, M = inverse_dynamics_derivatives(mech, q, qd, qdd, f_ext, points, load, axes)
     nv = mech.nv
-    X = _solve_from_tips(sound(mech, M), np.hstack([-B, -A, np.eye(nv)]))  # (2)
+    X = solve_from_tips(sound(mech, M), np.hstack([-B, -A, np.eye(nv)]))  # (2)
     return X[:, :nv], X[:, nv : 2 * nv], mirror_lower(X[:, 2 * nv :]).reshape(nv, nv)
 
 
-def _solve_from_tips(M: np.ndarray, b: np.ndarray) -> np.ndarray:
+def solve_from_tips(M: np.ndarray, b: np.ndarray) -> np.ndarray:
     """M⁻¹ b, the last row eliminated first."""
     return solve_spd(M[::-1, ::-1], b[::-1])[::-1]

@@ -3,11 +3,17 @@
 What is found, y = (τ_a; q̈_p), is a function of what is given, x = (q̈_a; τ_p), and of q and q̇; both
 are kept as vectors over the DoF, an entry each.  With ∂τ = B_D ∂q + A_D ∂q̇ + M ∂q̈ at the motion
 that was found (`linearized/inverse_derivatives.py`), s = 1 for passive and m = 1 for active DoF,
-and S the operator of `hybrid_response`,
+passive DoF answer forces with accelerations Y, and active ones hold on against those, N = m M s:
 
-    ∂y/∂x = S,     ∂y/∂q = m B_D − S s B_D,     ∂y/∂q̇ = m A_D − S s A_D
+    (s M s + m) [Y, Z_B, Z_A] = s [1, −B_D, −A_D]                                               (1)
+    ∂y/∂q = Z_B + m B_D + N Z_B,     ∂y/∂q̇ = Z_A + m A_D + N Z_A                                (2)
+    ∂y/∂x = S = Y + N Y − (N Y)* + m M m − N Y N*                                               (3)
 
-In one direction, δτ = B_D δq + A_D δq̇ is felt at the joints: δy = m δτ + S (δx − s δτ)         (1)
+s M s = L* D L is eliminated from the tips, and as sparse as M.  Where all are passive it is forward
+dynamics (`linearized/forward_derivatives.py`), which needs no M.
+
+In one direction, δτ = B_D δq + A_D δq̇ is felt at the joints: with S, the operator of
+`hybrid_response`, δy = m δτ + S (δx − s δτ)                                                    (4)
 """
 
 from __future__ import annotations
@@ -16,10 +22,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...algebra.small import is_zero, mirror_lower, sparse_product
 from ...model.mechanism import Mechanism
 from ..declare import algorithm
+from ..linearized.conventional import solve_from_tips
+from ..linearized.forward_derivatives import forward_dynamics_derivatives
 from ..linearized.inverse_derivatives import inverse_dynamics_derivatives, inverse_dynamics_jvp
-from .hybrid_dynamics import hybrid_dynamics, hybrid_response, respond
+from ..singular import sound
+from .hybrid_dynamics import hybrid_dynamics, respond
 
 __all__ = ["HybridDerivatives", "hybrid_dynamics_derivatives", "hybrid_dynamics_jvp"]
 
@@ -46,17 +56,29 @@ def hybrid_dynamics_derivatives(
     active: Any,
     f_ext: np.ndarray | None = None,
 ) -> HybridDerivatives:
-    """Derivatives of hybrid dynamics, ∂q along the joints' tangents.  O(N · nv).
+    """Derivatives of hybrid dynamics, ∂q along the joints' tangents.  O(N · nv · depth).
 
     f_ext is fixed in body axes.
     """
-    nv, m = mech.nv, mech.driven(active)[:, None]
+    m = mech.driven(active)
+    if all(map(is_zero, m)):
+        return HybridDerivatives(*forward_dynamics_derivatives(mech, q, qd, tau_passive, f_ext))
+    nv, s = mech.nv, 1 - m
     qdd = hybrid_dynamics(mech, q, qd, qdd_active, tau_passive, active, f_ext).qdd
-    B, A, _ = inverse_dynamics_derivatives(mech, q, qd, qdd, f_ext)
-    pushed = [(m - 1) * B, (m - 1) * A, np.eye(nv)]
-    answer = hybrid_response(mech, q, np.concatenate(pushed, axis=1), active)
-    dq, dqd, dgiven = answer[:, :nv], answer[:, nv : 2 * nv], answer[:, 2 * nv :]
-    return HybridDerivatives(m * B + dq, m * A + dqd, dgiven)
+    B, A, M = inverse_dynamics_derivatives(mech, q, qd, qdd, f_ext)
+    free = sound(mech, _both(s, M, s) + np.diag(m), s)
+    felt = np.hstack([np.diag(s), -s[:, None] * B, -s[:, None] * A])
+    Z = solve_from_tips(free, felt)  # (1)
+    N, Y = _both(m, M, s), mirror_lower(Z[:, :nv]).reshape(nv, nv)
+    held = sparse_product(N, np.hstack([Y, Z[:, nv:]]))
+    NY, changed = held[:, :nv], Z[:, nv:] + m[:, None] * np.hstack([B, A]) + held[:, nv:]  # (2)
+    own = mirror_lower(_both(m, M, m) - sparse_product(N, NY.T).T).reshape(nv, nv)
+    return HybridDerivatives(changed[:, :nv], changed[:, nv:], Y + NY - NY.T + own)  # (3)
+
+
+def _both(rows: np.ndarray, M: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """M with factors for its rows and columns."""
+    return rows[:, None] * M * columns
 
 
 @algorithm(joint_level=True, loops=True, independent_joints=True)
@@ -79,4 +101,4 @@ def hybrid_dynamics_jvp(
     qdd = hybrid_dynamics(mech, q, qd, qdd_active, tau_passive, active, f_ext).qdd
     felt = inverse_dynamics_jvp(mech, q, qd, qdd, dq, dqd, np.zeros(mech.nv), f_ext)
     given, mask = mech.rates(dgiven), mech.driven(active)
-    return mech.join(respond(mech, q, given, mask, mech.rates(felt), np.zeros(6)))  # (1)
+    return mech.join(respond(mech, q, given, mask, mech.rates(felt), np.zeros(6)))  # (4)

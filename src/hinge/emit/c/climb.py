@@ -46,7 +46,7 @@ def put_function(front: Front) -> str:
 
 
 def zeroed(front: Front, program: LoopProgram) -> list[str]:
-    """The loops that clear matrices where bodies are on different branches."""
+    """The loops that clear matrices of which not every entry is put."""
     if program.pairs.everywhere:
         return []
     return [
@@ -102,7 +102,7 @@ class Climbs:
         back = f"{column}->first, {row}->first, {column}->dofs, {row}->dofs"
         for array, m in zip(self.file.front.results, self.file.program.matrices, strict=True):
             ways = [(m.above, places, 0)]
-            if row != column:
+            if row != column and not m.triangular:
                 ways.append((m.above, back, 1) if m.below is None else (m.below, back, 0))
             for slot, where, turned in ways:
                 if slot in slots:

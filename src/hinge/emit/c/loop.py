@@ -47,7 +47,8 @@ class Loops:
         front.settle([*_LOCALS, *others])
         loads = [[x for stage in self.stages for x in stage.steps[kind].used] for kind in kinds]
         # of each kind, the numbers that are asked for
-        self.columns = [sorted({x.entry for x in own if x.kind == "number"}) for own in loads]
+        numbers = [{x.entry for x in own if x.kind == "number"} for own in loads]
+        self.columns = [sorted(own) for own in _where_steps_are_shared(self.stages, numbers)]
         inner = [step for stage in self.stages for step in stage.inner]
         if inner:
             # those that climb ask for numbers of others
@@ -205,6 +206,17 @@ class Loops:
             head = f"static const {_integer(table)} {name}[{len(table)}][2] ="
             texts.append(f"/* where results are: row and entry */\n{braces(head, [rows])};")
         return texts, loops
+
+
+def _where_steps_are_shared(stages: Sequence[Stage], numbers: list[set[int]]) -> list[set[int]]:
+    """The numbers of each kind and of those with which it shares a step: one function for all."""
+    for _ in numbers:
+        for steps in (stage.steps for stage in stages):
+            for step in (x for x in dict.fromkeys(steps) if x.stores):
+                kinds = [kind for kind, other in enumerate(steps) if other is step]
+                both = set().union(*(numbers[kind] for kind in kinds))
+                numbers = [both if kind in kinds else x for kind, x in enumerate(numbers)]
+    return numbers
 
 
 def _integer(table: Iterable[Iterable[int]]) -> str:

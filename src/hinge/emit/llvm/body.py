@@ -98,7 +98,7 @@ def _piece(body: PieceBody, made: list[Node]) -> str | Assembled:
     if f.direct:
         places = Places(len(layout.program.inputs), body.where, body.slot, layout.place)
         try:
-            code = machine_code(body.steps, made, places, f.lanes, f.word)
+            code = machine_code(body.steps, made, places, f.lanes, f.word, f.registers)
             return Assembled(body.code.name, code)
         except UnknownError:
             pass

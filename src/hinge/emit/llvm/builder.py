@@ -13,9 +13,10 @@ at the end of the body: so loops and conditions are blocks of `with`.  After a l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, final
+from itertools import zip_longest
+from typing import NamedTuple, TypeVar, final
 
 __all__ = ["HEAD", "NULL", "STREAMED", "UNLIKELY", "Case", "Function", "Loop", "Value"]
 __all__ += ["Operand", "i64", "truth_of"]
@@ -27,6 +28,7 @@ attributes #1 = { nounwind }
 !0 = !{!"branch_weights", i32 1, i32 100000}
 !1 = !{i32 1}
 """
+T = TypeVar("T")
 UNLIKELY, STREAMED = "!prof !0", "!nontemporal !1"
 
 
@@ -272,6 +274,21 @@ class Function:
         """Right after a case: one value if it was so, the other if not."""
         ways = f"[ {inside.name}, %{case.end} ], [ {before.name}, %{case.before} ]"
         return self.let(inside.type, f"phi {inside.type} {ways}")
+
+    def in_turns(self, parts: Sequence[Callable[[], T]]) -> list[T]:
+        """What several pieces of code without branches give, a line of each in turns.
+
+        None waits for the result of the line before, where nothing else changes their order.
+        """
+        made, lines = [], []
+        for part in parts:
+            start = len(self.lines)
+            made.append(part())
+            lines.append(self.lines[start:])
+            del self.lines[start:]
+        turns = zip_longest(*lines)
+        self.lines += [line for turn in turns for line in turn if line is not None]
+        return made
 
     @property
     def block(self) -> str:

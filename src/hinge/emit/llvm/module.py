@@ -41,15 +41,18 @@ MOST_TOGETHER, TOGETHER = 2000, 3
 # the same where most bodies need no compiler
 MOST_WITH_MAIN = 300
 
-# operations from which on single calls are written as bytes too: LLVM has shorter instructions for
-# one number, and its code for single calls of small programs is up to a tenth quicker (Panda's ∂q̈,
-# 5200 operations, 2.5 and 2.7 µs); of large ones it would take a second to compile
+# operations from which on single calls are written as bytes too: LLVM's code for single calls of
+# small programs is up to a twentieth quicker (AVX2: Panda's ∂q̈, 5200 operations, 1.52 and 1.56 µs,
+# Talos' q̈, 8300, 1.93 and 2.03; ∂q̈ of ANYmal, 23 200, 6.5 and 6.6); of large ones it would take
+# seconds to compile
 LEAST_SINGLE_DIRECT = 10_000
 
 # bytes that a tile of samples may take: where it is more than caches hold, fewer samples at once
-# are quicker.  Snakes, one thread: ν̇ of 4096 bodies, 14 MB, 175 ns a body and state in 8 lanes and
-# 99 in 4; hybrid dynamics, 8 MB, 51 and 42; forward dynamics, 3.4 MB, 24 and 25
-MOST_AT_ONCE, LEAST_LANES = 4 << 20, 2
+# are no slower, but below that lanes are lost for nothing.  Snakes of 16 384 bodies, one thread, on
+# a busy machine with 32 MB of third-level cache, ns a body and state in 8, 4 and 2 lanes: forward
+# dynamics, 13 MB in 8 lanes, 21, 21 and 39; hybrid dynamics, 19 MB, 31, 27 and 42; ν̇, 40 MB, 83, 87
+# and 75
+MOST_AT_ONCE, LEAST_LANES = 10 << 20, 2
 
 # text, or bodies with what they are called by and called with
 _Part = str | tuple[Bodies, Program | LoopProgram | Relay, Flavor]

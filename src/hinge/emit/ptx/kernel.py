@@ -9,17 +9,19 @@ compute capability 8.0 (`cp.async`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial, reduce
 
 from ...graph.loop import LoopProgram
 from ...graph.operations import SINCOS
 from ...graph.program import Program
 from ...graph.scalar import Node
+from ...graph.sums import term_by_term
 from ..llvm.body import Body
 from ..llvm.builder import UNLIKELY, Function, Value
 from ..llvm.flavor import Flavor
 from ..llvm.math import Series
+from .latency import FETCH, instructions
 from .launch import HEAD, Launch
 from .loop import loop_module
 from .math import device_functions
@@ -27,6 +29,7 @@ from .plan import (
     FAR,
     LANES,
     SLOT,
+    TILE,
     Place,
     Plan,
     card_plan,
@@ -34,56 +37,72 @@ from .plan import (
     result_places,
 )
 from .staging import GLOBAL, NOT_UNROLLED, SHARED, SYNC, WAIT, Warp, aligned, moved
-from .thread import special, special_registers, with_zero_times
+from .thread import ThreadBody, reciprocals, special, special_registers, with_zero_times
+from .turns import TOGETHER
 
 __all__ = ["kernel_module", "kernel_text"]
-
-# angles whose quarter turns are in one word
-_TURNS = 16
 
 _DECLARED = """@shared = external addrspace(3) global [0 x i8], align 16
 declare void @llvm.nvvm.bar.warp.sync(i32)
 declare i64 @llvm.smin.i64(i64, i64)
-declare float @llvm.nvvm.rcp.approx.ftz.f(float)
-declare double @llvm.nvvm.rcp.approx.ftz.d(double)
 """
 
 
 def kernel_module(
-    program: Program | LoopProgram, scalar: str, strict: bool, layout: str = "rows"
+    program: Program | LoopProgram,
+    scalar: str,
+    strict: bool,
+    layout: str = "rows",
+    tiled: int = 0,
 ) -> tuple[str, Launch]:
     """LLVM for `nvptx64-nvidia-cuda`, and how its entry `run` is launched.
 
     `run` takes, for each argument: a pointer, and the bytes from one sample to the next (0: one
     sample for all); for each result a pointer, its rows contiguous; then the number of samples,
     and a pointer to scratch.  With layout="columns" entries are a stride apart and samples
-    contiguous: the number is the bytes from one entry to the next, and results have one too.
+    contiguous: the number is the bytes from one entry to the next, and results have one too.  With
+    tiled only the arguments are as the layout says, and there is one result: in tiles of `TILE`
+    samples, in which samples are contiguous and have so many numbers; it may be some of them.
+    Tiles have to be there for whole warps.
     strict: a sample with an argument or a result that is not finite gets NaN in all its results.
     """
     if isinstance(program, LoopProgram):
         return loop_module(program, scalar, strict, layout)
-    columns = layout == "columns"
-    plan = card_plan(program, 4 if scalar == "float" else 8, columns)
-    return kernel_text(program, scalar, strict, columns, plan)
+    program, columns = term_by_term(program), layout == "columns"
+    plan = card_plan(program, 4 if scalar == "float" else 8, columns, columns or tiled > 0)
+    return kernel_text(program, scalar, strict, columns, plan, tiled)
 
 
 def kernel_text(
-    program: Program, scalar: str, strict: bool, columns: bool, plan: Plan
+    program: Program, scalar: str, strict: bool, columns: bool, plan: Plan, tiled: int = 0
 ) -> tuple[str, Launch]:
     """The module of a program by a plan, and its launch."""
     f = Flavor(1, scalar, fused=True)
-    kernel = _Kernel(program, f, strict, columns, plan)
-    parts = [HEAD, _DECLARED, special_registers(), device_functions(f), kernel.text()]
+    kernel = _Kernel(program, f, strict, columns, plan, tiled)
+    text = kernel.text()
+    tables = [_table(f"offsets{i}", t.offsets, f) for i, t in enumerate(plan.stage.turns)]
+    if kernel.numbers:
+        tables.append(_table("numbers", kernel.numbers, f))
+    parts = [HEAD, _DECLARED, special_registers(), reciprocals()]
+    parts += [device_functions(f), *tables, text]
     return "\n".join(parts), kernel.launch
 
 
-class _Kernel(Body):
+def _table(name: str, numbers: Iterable[float], f: Flavor) -> str:
+    """Numbers in the memory of constants, by a name that instructions know."""
+    listed = [str(f.value(x)) for x in numbers]
+    kind = f"[{len(listed)} x {f.type}]"
+    return f"@{name} = addrspace(4) constant {kind} [{', '.join(listed)}]\n"
+
+
+class _Kernel(ThreadBody):
     """The function while it is written."""
 
     def __init__(
-        self, program: Program, f: Flavor, strict: bool, columns: bool, plan: Plan
+        self, program: Program, f: Flavor, strict: bool, columns: bool, plan: Plan, tiled: int
     ) -> None:
         self.program, self.flavor, self.strict, self.columns = program, f, strict, columns
+        self.tiled, self.at_once = tiled, columns or tiled > 0
         self.plan, self.stage, self.tiles = plan, plan.stage, plan.stage.tiles
         threads = LANES * plan.warps_of_block
         far = plan.far * threads * f.word
@@ -91,17 +110,20 @@ class _Kernel(Body):
         self.launch = Launch(threads, threads, shared, far, again, plan.as_written)
         given = [x for i in range(len(program.inputs)) for x in (f"{GLOBAL} in{i}", f"i64 to{i}")]
         for i in range(len(program.outputs)):
-            given += [f"{GLOBAL} out{i}", *([f"i64 apart{i}"] if columns else [])]
+            given += [f"{GLOBAL} out{i}", *([f"i64 apart{i}"] if columns and not tiled else [])]
         given += ["i64 samples", f"{GLOBAL} scratch"]
         bound = f'nounwind "nvvm.maxntid"="{threads}"'
+        if not plan.stage.piece.size:
+            # as many registers as leave room for all warps; what gathers pieces would spill
+            bound += f' "nvvm.minctasm"="{plan.trial.warps // plan.warps_of_block}"'
         self.code = Function("run", "void", *given, attributes=bound, linkage="ptx_kernel ")
         self.given = {value.name[1:]: value for value in self.code.parameters}
         self.names, self.written = {}, {}
         self.angles = self.angles_of(step.node for step in plan.steps)
         self.arguments, self.results = input_places(program), result_places(program, plan.stage)
         self.early = _sines(program, plan.stage.angles)
-        self.place_of_angle = {angle.id: i for i, angle in enumerate(plan.stage.angles)}
         self.bad = f.value(0.0)
+        self.numbers: dict[float, int] = {}
 
     # samples after samples
 
@@ -209,12 +231,9 @@ class _Kernel(Body):
         self.destinations = {
             i: warp.destination(self.given[f"out{i}"], size, self.plain[f"out{i}"])
             for i, size in enumerate(self.program.output_sizes)
-            if not self.tiles[n + i].size and not self.columns
+            if not self.tiles[n + i].size and not self.at_once
         }
-        at = code.op("mul", warp.mine(), self.flavor.word)
-        self.columns_at = [
-            moved(code, self.given[f"out{i}"], at) for i in range(len(self.program.outputs))
-        ]
+        self.columns_at = [self.column_of(warp, i) for i in range(len(self.program.outputs))]
         self.evaluated()
         code.do(SYNC)
         for i in range(len(self.program.outputs)):
@@ -231,12 +250,9 @@ class _Kernel(Body):
             used = {a.value for step in self.plan.steps for a in step.node.args if a.op == "input"}
             for i in self.program.silent - used:
                 self.doubt(self.load_at(self.arguments[i]))
-        if not self.stage.few_angles:
-            self.reduced_angles()
-        for node, gone in self.plan.steps:
+        self.turned()
+        for node in instructions(self.program, self.plan, self.flavor.word):
             self.step(node)
-            for id in gone:
-                self.names.pop(id, None)
         values = iter(self.program.values)
         for i, size in enumerate(self.program.output_sizes, len(self.program.inputs)):
             for e in range(size):
@@ -246,7 +262,9 @@ class _Kernel(Body):
 
     def step(self, node: Node) -> None:
         """An operation, and its value to where it waits; or what is no operation."""
-        if node.op == "put":
+        if node.op == FETCH:
+            self.names[node.args[0].id] = self.fetch(node.args[0])
+        elif node.op == "put":
             self.put(node)
         elif node.op == "write":
             self.write(node)
@@ -258,28 +276,15 @@ class _Kernel(Body):
                 self.park(node, self.results[node.id])
                 self.doubt(self.names[node.id])
 
-    def operation(self, node: Node) -> None:
-        """As in `Body`, but for quotients."""
-        if node.op == "div":
-            over, under = (Value(self.flavor.type, self.operand(a)) for a in node.args)
-            self.names[node.id] = _quotient(self.code, self.flavor, over, under).name
-        else:
-            Body.operation(self, node)
-
     # sines and cosines
 
     def sincos(self, node: Node) -> None:
-        """Both of an angle, without a branch if what is large was reduced before."""
+        """Both of an angle; of few angles, those of all at once."""
         angle = node.args[0].id
         if node.id in self.names or angle not in self.early:
             Body.sincos(self, node)
-        elif self.stage.few_angles:
-            self.all_at_once()
         else:
-            series, x = Series(self.code, self.flavor), self.operand(node.args[0])
-            r, quadrant = series.reduced_fused(Value(self.flavor.type, x))
-            quadrant = self.code.op("add", quadrant, self.turn_of(angle))
-            self.name_pair(angle, *series.turned(quadrant, *series.kernels_fused(r)))
+            self.all_at_once()
 
     def name_pair(self, angle: int, sine: Value, cosine: Value) -> None:
         """Values for the sine and cosine of an angle."""
@@ -289,43 +294,57 @@ class _Kernel(Body):
     def all_at_once(self) -> None:
         """Both of all angles, with one branch for large ones."""
         given = [Value(self.flavor.type, self.operand(angle)) for angle in self.stage.angles]
-        code, series = self.code, Series(self.code, self.flavor)
-        quick = [series.both(x) for x in given]
-        with code.when(self.any_beyond(given), UNLIKELY) as case:
-            slow = [self.slow(x) for x in given]
-        for angle, *ways in zip(self.stage.angles, slow, quick, strict=True):
-            pair = (code.merged(case, a, b) for a, b in zip(*ways, strict=True))
+        for angle, pair in zip(self.stage.angles, self.both(given), strict=True):
             self.name_pair(angle.id, *pair)
 
-    def reduced_angles(self) -> None:
-        """Large angles less whole quarter turns where they are, and the turns in bits, 2 for each.
+    def turned(self) -> None:
+        """Sines in the place of angles, and cosines in slots, a few at a time in a loop."""
+        code, slot = self.code, 0
+        for i, turns in enumerate(self.stage.turns):
+            count = len(turns.offsets)
+            sines, cosines = self.arguments[turns.first], Place(SLOT, slot)
+            with code.count(0, count // TOGETHER) as loop:
+                first = code.op("mul", code.cast("trunc", loop.i, "i32"), TOGETHER)
+                self.turn(i, sines, cosines, first, TOGETHER)
+            if left := count % TOGETHER:
+                self.turn(i, sines, cosines, Value("i32", str(count - left)), left)
+            slot += count
 
-        So that sines are made where they are needed without a branch: with one for each, Talos'
-        inverse dynamics in double spilled 1.5 kB.
-        """
-        code, f, angles = self.code, self.flavor, self.stage.angles
-        places = [self.where(self.arguments[angle.value]) for angle in angles]
-        given = [code.load(f.type, place, f"align {f.word}") for place in places]
-        series, none = Series(code, f), Value("i32", "0")
-        words = [none] * -(-len(angles) // _TURNS)
-        with code.when(self.any_beyond(given), UNLIKELY) as case:
-            for i, (x, place) in enumerate(zip(given, places, strict=True)):
-                wide = x if f.word == 8 else code.cast("fpext", x, "double")
-                pair = code.call("slow_turns", wide, result="{ double, i64 }")
-                r = code.let("double", f"extractvalue {pair}, 0")
-                r = r if f.word == 8 else code.cast("fptrunc", r, "float")
-                turns = code.cast("trunc", code.let("i64", f"extractvalue {pair}, 1"), "i32")
-                large = series.beyond(x)
-                code.store(code.select(large, r, x), place, f"align {f.word}")
-                turns = code.op("shl", code.select(large, turns, none), 2 * (i % _TURNS))
-                words[i // _TURNS] = code.op("or", turns, words[i // _TURNS])
-        self.turns = [code.merged(case, word, none) for word in words]
+    def turn(self, i: int, sines: Place, cosines: Place, first: Value, count: int) -> None:
+        """So many angles from one on, side by side."""
+        code, f = self.code, self.flavor
+        numbers = [code.op("add", first, k) for k in range(count)]
+        at = [self.along(sines, number) for number in numbers]
+        given = [code.load(f.type, place, f"align {f.word}") for place in at]
+        if any(self.stage.turns[i].offsets):
+            offsets = [self.offset(i, number) for number in numbers]
+            given = [code.op("fadd", x, y) for x, y in zip(given, offsets, strict=True)]
+        for place, number, (s, c) in zip(at, numbers, self.both(given), strict=True):
+            code.store(s, place, f"align {f.word}")
+            code.store(c, self.along(cosines, number), f"align {f.word}")
 
-    def turn_of(self, angle: int) -> Value:
-        """How many quarter turns an angle was reduced by; only the last two bits count."""
-        word, bit = divmod(self.place_of_angle[angle], _TURNS)
-        turns = self.code.op("lshr", self.turns[word], 2 * bit)
-        return turns if self.flavor.word == 4 else self.code.cast("zext", turns, "i64")
+    def offset(self, i: int, number: Value) -> Value:
+        """What is added to an angle."""
+        table = Value("ptr addrspace(4)", f"@offsets{i}")
+        kind = self.flavor.type
+        where = self.code.let(table.type, f"getelementptr {kind}, {table}, {number}")
+        return self.code.load(kind, where)
+
+    def both(self, angles: Sequence[Value]) -> list[list[Value]]:
+        """Sines and cosines, with one branch if any is large."""
+        code, series = self.code, Series(self.code, self.flavor)
+        quick = code.in_turns([partial(series.both, x) for x in angles])
+        with code.when(self.any_beyond(angles), UNLIKELY) as case:
+            slow = [self.slow(x) for x in angles]
+        return [
+            [code.merged(case, a, b) for a, b in zip(*ways, strict=True)]
+            for ways in zip(slow, quick, strict=True)
+        ]
+
+    def along(self, place: Place, number: Value) -> Value:
+        """The address so many entries after a place."""
+        step = (self.plan.slots if place.tile == SLOT else self.tiles[place.tile]).step
+        return moved(self.code, self.where(place), self.code.op("mul", number, step))
 
     def any_beyond(self, angles: Sequence[Value]) -> Value:
         """Whether any is too large for the series."""
@@ -341,8 +360,18 @@ class _Kernel(Body):
 
     # what waits
 
+    def operand(self, node: Node) -> str:
+        """As in `Body`; a number may have been fetched."""
+        fetched = self.names.get(node.id) if node.op == "const" else None
+        return fetched or Body.operand(self, node)
+
     def fetch(self, node: Node) -> str:
         """Load an argument from its tile, what was made before from where it waits."""
+        if node.op == "const":
+            at = self.flavor.word * self.numbers.setdefault(node.value, len(self.numbers))
+            return self.line(
+                f'call double asm sideeffect "ld.const.f64 $0, [numbers+{at}];", "=d"()'
+            )
         if node.op == "input":
             value = self.load_at(self.arguments[node.value])
             if node.value in self.program.silent:
@@ -385,7 +414,7 @@ class _Kernel(Body):
         for a, value in zip(node.args, values, strict=True):
             if a.op not in ("const", "input"):
                 self.doubt(value.name)
-        if self.columns:
+        if self.at_once:
             self.write_column(i, entry + k, *values)
             return
         if k == 0:
@@ -405,10 +434,25 @@ class _Kernel(Body):
         with warp.otherwise(fast):
             warp.drip(self.stage.piece, count, self.given[f"out{i}"], size, entry)
 
+    def column_of(self, warp: Warp, i: int) -> Value:
+        """Where this thread's sample begins in a result whose samples are side by side."""
+        code, word = self.code, self.flavor.word
+        at = code.op("mul", warp.mine(), word)
+        if self.tiled:
+            tile = code.op("udiv", warp.mine(), TILE)
+            at = code.op("mul", code.op("urem", warp.mine(), TILE), word)
+            at = code.op("add", at, code.op("mul", tile, TILE * self.tiled * word))
+        return moved(code, self.given[f"out{i}"], at)
+
     def write_column(self, i: int, entry: int, value: Value) -> None:
-        """An entry of this thread's sample, if there is one."""
-        code, f, apart = self.code, self.flavor, self.given[f"apart{i}"]
+        """An entry of this thread's sample, if there is one; in tiles there is one."""
+        code, f = self.code, self.flavor
         start, letter = self.columns_at[i], "f" if f.word == 4 else "d"
+        if self.tiled:
+            text = f"st.global.{f.suffix} [$0+{entry * TILE * f.word}], $1;"
+            code.do(f'call void asm sideeffect "{text}", "l,{letter}"({start}, {value})')
+            return
+        apart = self.given[f"apart{i}"]
         # a predicate, since a branch would cut the code into small blocks; and LLVM, shown the
         # products, takes minutes over them
         text = f".reg .b64 at; mad.lo.s64 at, $2, {entry}, $1; @$0 st.global.{f.suffix} [at], $3;"
@@ -429,9 +473,13 @@ class _Kernel(Body):
         spoilt = code.compare("fcmp uno", self.bad, self.bad)
         with code.when(spoilt, UNLIKELY), code.when(warp.alive()):
             for i, size in enumerate(self.program.output_sizes):
-                apart = self.given[f"apart{i}"] if self.columns else Value("i64", str(f.word))
-                at = code.op("mul", warp.mine(), f.word if self.columns else size * f.word)
-                start = moved(code, self.given[f"out{i}"], at)
+                apart = Value("i64", str(TILE * f.word if self.tiled else f.word))
+                start = self.columns_at[i]
+                if self.columns and not self.tiled:
+                    apart = self.given[f"apart{i}"]
+                elif not self.tiled:
+                    at = code.op("mul", warp.mine(), size * f.word)
+                    start = moved(code, self.given[f"out{i}"], at)
                 with code.count(0, size) as loop:
                     code.do(NOT_UNROLLED)
                     there = moved(code, start, code.op("mul", loop.i, apart))
@@ -445,27 +493,3 @@ def _sines(program: Program, angles: Sequence[Node]) -> dict[int, list[Node]]:
         if node.op in SINCOS and node.args[0].id in found:
             found[node.args[0].id].append(node)
     return found
-
-
-def _quotient(code: Function, f: Flavor, a: Value, b: Value) -> Value:
-    """a / b by Newton's rule, right but for the last bit, without a branch.
-
-        r ≈ 1/b;   r ← r + r (1 − b r), twice for doubles;   q = a r;   q ← q + r (a − b q)
-
-    The card's own division calls a function for rare cases, and a call costs registers: Talos'
-    forward dynamics in float32 took 1.4 × as long.  Where Newton's rule gives NaN (b is 0 or
-    infinite, or the quotient is) the first guess is right.  A divisor below the smallest normal
-    number counts as 0, one above 2¹²⁶ (double 2¹⁰²²) as infinite.
-    """
-
-    def fma(x: Value, y: Value, z: Value) -> Value:
-        return code.call(f"llvm.fma.{f.suffix}", x, y, z, result=f.type)
-
-    letter, minus = ("f" if f.word == 4 else "d"), code.let(f.type, f"fneg {b}")
-    r = code.call(f"llvm.nvvm.rcp.approx.ftz.{letter}", b, result=f.type)
-    guess = code.op("fmul", a, r)
-    for _ in range(2 if f.word == 8 else 0):
-        r = fma(r, fma(minus, r, f.value(1.0)), r)
-    q = code.op("fmul", a, r)
-    q = fma(r, fma(minus, q, a), q)
-    return code.select(code.compare("fcmp ord", q, q), q, guess)

@@ -25,6 +25,7 @@ class Launch(NamedTuple):
     persistent: blocks go on from samples to samples, so that the grid is what fits the card; else
     there is a block for each `samples`.
     as_written: its instructions are best left in their order.
+    cooperative: its blocks wait for each other, and must run all at once.
     """
 
     threads: int
@@ -33,3 +34,4 @@ class Launch(NamedTuple):
     scratch: int = 0
     persistent: bool = False
     as_written: bool = False
+    cooperative: bool = False

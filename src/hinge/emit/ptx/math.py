@@ -56,7 +56,7 @@ def device_functions(f: Flavor) -> str:
     if f.scalar == "float":
         lines += [_declared(name, n, "f64", "double") for name, n in needed.items()]
     lines += ["declare i64 @llvm.ctlz.i64(i64, i1)", "declare i64 @llvm.fshl.i64(i64, i64, i64)"]
-    lines += [_table(), _slow_sincos(), _slow_turns(), _atan2()]
+    lines += [_table(), _slow_sincos(), _atan2()]
     return "\n".join([*lines, *_of_float()] if f.scalar == "float" else lines)
 
 
@@ -104,44 +104,25 @@ def _table() -> str:
     return f"@two_over_pi = internal addrspace(1) constant [{_WORDS} x i64] [{listed}]"
 
 
-def _reduced(code: Function, x: Value) -> tuple[Value, Value]:
-    """An angle that is not small, its sign left out, to the nearest quarter turn, and which."""
-    bits = code.cast("bitcast", x, "i64")
-    exponent = code.op("and", code.op("lshr", bits, 52), 2047)
-    m = code.op("or", code.op("and", bits, (1 << 52) - 1), 1 << 52)
-    return _rest(code, _turned(code, m, code.op("sub", exponent, 1023 + 52 + 2 - _BEFORE)))
-
-
 def _slow_sincos() -> str:
     """Sine and cosine of an angle that is not small."""
     code = Function("slow_sincos_f64", _PAIR, "double x", attributes="noinline cold #1")
     (x,) = code.parameters
-    r, quadrant = _reduced(code, x)
+    bits = code.cast("bitcast", x, "i64")
+    exponent = code.op("and", code.op("lshr", bits, 52), 2047)
+    m = code.op("or", code.op("and", bits, (1 << 52) - 1), 1 << 52)
+    place = code.op("sub", exponent, 1023 + 52 + 2 - _BEFORE)
+    r, quadrant = _rest(code, _turned(code, m, place))
     series = Series(code, _DOUBLE)
     s, c = series.turned(quadrant, *series.kernels_fused(r))
     # sin(−x) = −sin x; what is not finite leaves NaN
-    sign = code.op("and", code.cast("bitcast", x, "i64"), 1 << 63)
+    sign = code.op("and", bits, 1 << 63)
     s = code.cast("bitcast", code.op("xor", code.cast("bitcast", s, "i64"), sign), "double")
     nothing = code.op("fsub", x, x)
     value = Value(_PAIR, "poison")
     for i, part in enumerate((s, c)):
         value = code.let(_PAIR, f"insertvalue {value}, {code.op('fadd', part, nothing)}, {i}")
     return code.ret(value).text()
-
-
-def _slow_turns() -> str:
-    """What whole quarter turns leave of an angle that is not small, and how many modulo 4."""
-    pair = "{ double, i64 }"
-    code = Function("slow_turns", pair, "double x", attributes="noinline cold #1")
-    (x,) = code.parameters
-    r, quadrant = _reduced(code, x)
-    below = code.compare("fcmp olt", x, Value("double", "0.0"))
-    r = code.select(below, code.let("double", f"fneg {r}"), r)
-    quadrant = code.select(below, code.op("sub", i64(0), quadrant), quadrant)
-    r = code.op("fadd", r, code.op("fsub", x, x))
-    value = code.let(pair, f"insertvalue {pair} poison, {r}, 0")
-    turns = code.op("and", quadrant, 3)
-    return code.ret(code.let(pair, f"insertvalue {value}, {turns}, 1")).text()
 
 
 def _turned(code: Function, m: Value, place: Value) -> Value:

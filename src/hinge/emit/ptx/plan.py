@@ -19,12 +19,14 @@ from ...graph.program import Program
 from ...graph.scalar import Node, reachable
 from ...graph.schedule import depth_first, first_angles, most_live, on_demand
 from ...graph.workspace import Step, step_plan
+from .turns import Turns, turns_of
 
-__all__ = ["FAR", "LANES", "PIECE", "SLOT", "Place", "Plan", "Stage", "Tile", "Trial", "card_plan"]
-__all__ += ["input_places", "planned", "result_places", "staged"]
+__all__ = ["FAR", "LANES", "PIECE", "SLOT", "TILE", "Place", "Plan", "Stage", "Tile", "Trial"]
+__all__ += ["card_plan", "input_places", "planned", "result_places", "staged"]
 
-# threads of a warp
-LANES = 32
+# threads of a warp, and samples side by side where a kernel leaves numbers for another one: such
+# that the one writes and the other reads whole sectors
+LANES, TILE = 32, 8
 # a place that is no entry of a tile: a slot in shared memory, or one far away in global memory
 SLOT, FAR = -1, -2
 # what a multiprocessor of compute capability 8.0 to 9.0 has, and what a block takes besides
@@ -41,11 +43,20 @@ FEW = 8
 # with fewer only if the arguments would not fit
 _WARPS = (24, 20, 16, 12, 10, 8, 6, 5, 4)
 _FEWEST = (_WARPS[-1], 2, 1)
-# so many are enough if no more values than that have to wait; and with so few, all registers are
-# taken, so that code whose values are all near is best left as it is.  On an H200, float32, G/s:
-# Panda's inverse dynamics 33.0 with 32 warps, 34.0 with 24, its forward dynamics 21.2 with 24, 21.7
-# with 20; Talos' forward dynamics, 8 warps, 2.3 in the driver's order, 2.7 as written
-_ENOUGH, _HARDLY, _FULL = 20, 8, 8
+# so many are enough if no more values than that have to wait: on an H200, float32, Panda's inverse
+# dynamics 33.0 G/s with 32 warps, 34.0 with 24, its forward dynamics 21.2 with 24, 21.7 with 20
+_ENOUGH, _HARDLY = 20, 8
+# with how many warps, by the size of a number, instructions come in an order of our own that waits
+# little (`latency.py`).  With more, others work meanwhile; of two warps on each scheduler, whose
+# threads have all registers there are, the driver's compiler makes more.  On an H200, in our order
+# and in its own, G/s: float32, 20 warps: Panda's forward dynamics 23.0 and 22.1; 12 and 10: Talos'
+# inverse dynamics 5.71 and 5.60, Panda's ∂τ 5.47 and 5.22; 8: Talos' forward dynamics 2.89 and
+# 2.98.  float64, 16: Panda's forward dynamics 12.0 and 12.6; 5: Talos' inverse dynamics 1.62 and
+# 1.95; 4: its forward dynamics 0.80 and 0.56, Panda's ∂q̈ 1.24 and 1.08
+_WAITING = {4: range(9, 21), 8: range(1, 5)}
+# operations of a program whose numbers are fetched, so that its code, of 16 bytes an instruction,
+# is within the 128 kB that are at hand: in an instruction itself a double takes one or two more
+_CODE = 6000
 _NEVER = 1 << 60
 
 
@@ -83,8 +94,8 @@ class Stage(NamedTuple):
     steps "put" and "write" in the order; twins: which argument's tile a result takes over.
     piece: where such pieces are gathered.  ahead: from the tiles of these samples' arguments to
     those of the next, which are fetched meanwhile; 0 if they are not.
-    angles: arguments that are only angles, or if they are few, all angles that are known at the
-    start, whose sines and cosines are made before all else then.
+    angles: those that are known at the start, if they are few: their sines and cosines are made
+    before all else.  turns: of many, those whose sines and cosines are made in a loop.
     """
 
     order: list[Node]
@@ -94,11 +105,7 @@ class Stage(NamedTuple):
     ahead: int
     room: int
     angles: list[Node]
-
-    @property
-    def few_angles(self) -> bool:
-        """Whether sines and cosines are made before all else."""
-        return len(self.angles) <= FEW
+    turns: list[Turns]
 
 
 class Trial(NamedTuple):
@@ -135,8 +142,13 @@ class Plan(NamedTuple):
 
     @property
     def as_written(self) -> bool:
-        """Whether the order of the operations is best left as it is."""
-        return self.trial.warps <= _FULL and not self.far
+        """Whether instructions come in an order that waits little, and are to stay in it."""
+        return _waits(self.trial.warps, self.slots.step // LANES)
+
+    @property
+    def numbers_apart(self) -> bool:
+        """Whether numbers are fetched from the memory of constants: that is less code."""
+        return len(self.steps) > _CODE
 
     @property
     def fits(self) -> bool:
@@ -145,34 +157,49 @@ class Plan(NamedTuple):
         return self.trial.warps * self.room + (blocks - 1) * _OF_BLOCK <= _SHARED
 
 
-def card_plan(program: Program, word: int, columns: bool = False) -> Plan:
+def card_plan(
+    program: Program, word: int, columns: bool = False, at_once: bool | None = None
+) -> Plan:
     """The plan with the most warps that fit, a few less if hardly a value has to wait then; or with
     the fewest and places far away.
+
+    columns: arguments are; at_once: results are written as they are made, by default if they are
+    columns too.
     """
-    order = _order(program, word)
-    plans = _fitting(program, order, word, columns)
+    order, at_once = _order(program, word), columns if at_once is None else at_once
+    plans = _fitting(program, order, word, columns, at_once)
     best = next(plans, None)
     if best is None:
-        stage = staged(program, order, word, columns)
-        fewest = next((n for n in _FEWEST if n * stage.room <= _SHARED), 1)
+        stage = staged(program, order, word, columns, at_once)
+        room = stage.room + LANES * word * sum(len(t.offsets) for t in stage.turns)
+        fewest = next((n for n in _FEWEST if n * room <= _SHARED), 1)
         left = (_SHARED // fewest - stage.room) // (LANES * word)
         return planned(program, stage, word, Trial(fewest, held(fewest, word), left))
     enough = takewhile(lambda plan: plan.trial.warps >= _ENOUGH, chain([best], plans))
     return next((plan for plan in enough if len(plan.places) <= _HARDLY), best)
 
 
-def _fitting(program: Program, order: list[Node], word: int, columns: bool) -> Iterator[Plan]:
+def _fitting(
+    program: Program, order: list[Node], word: int, columns: bool, at_once: bool
+) -> Iterator[Plan]:
     """Plans with nothing far away, from the most warps on."""
-    live = most_live(staged(program, order, word, columns).order)
+    live = most_live(staged(program, order, word, columns, at_once).order)
+    few_results = sum(program.output_sizes) <= sum(program.input_sizes)
     for warps in _WARPS:
         trial = Trial(warps, held(warps, word), _NEVER)
         if live <= trial.held + _SHARED // (warps * LANES * word):
-            for ahead in (True, False):
-                stage = staged(program, order, word, columns, ahead)
+            may_be_ahead = few_results and not _waits(warps, word)
+            for ahead in (True, False) if may_be_ahead else (False,):
+                stage = staged(program, order, word, columns, at_once, ahead)
                 plan = planned(program, stage, word, trial)
                 if plan.fits:
                     yield plan
                     break
+
+
+def _waits(warps: int, word: int) -> bool:
+    """Whether warps are so few that threads wait for their own results, and we know better how."""
+    return warps in _WAITING[word]
 
 
 def held(warps: int, word: int) -> int:
@@ -187,9 +214,10 @@ def _order(program: Program, word: int) -> list[Node]:
     starts = (len(made) * k // 20 for k in (2, 5, 8, 11, 14, 17))
     if most_live(made) > held(_WARPS[-1], word) // 2:
         made = min([made, *(on_demand(made, start) for start in starts)], key=most_live)
-    angles = _angles(program)
+    angles = first_angles(program.nodes)
     if len(angles) > FEW:
-        return made
+        turned = _turned(turns_of(program, angles))
+        return [node for node in made if node.id not in turned]
     known = {angle.id for angle in angles}
     early = [n for n in made if n.op in SINCOS and n.args[0].id in known]
     needed = [n for n in reachable(angles) if n.op not in ("const", "input")]
@@ -201,11 +229,18 @@ def _order(program: Program, word: int) -> list[Node]:
 
 
 def staged(
-    program: Program, order: list[Node], word: int, columns: bool, ahead: bool = False
+    program: Program,
+    order: list[Node],
+    word: int,
+    columns: bool,
+    at_once: bool = False,
+    ahead: bool = False,
 ) -> Stage:
     """Tiles for the arguments, and for results as far as there is room for a few warps."""
     tiles: list[Tile] = []
     twins: dict[int, int] = {}
+    angles = first_angles(program.nodes)
+    turns = turns_of(program, angles) if len(angles) > FEW else []
     end = further = 0
     for size in program.input_sizes:
         tiles.append(tile := _tile(end, size, word, columns))
@@ -215,9 +250,10 @@ def staged(
     # arguments that are results as they are stay where they are
     kept = {input_places(program)[v.value].tile for v in program.values if v.op == "input"}
     few = _SHARED // (_WARPS[-1] * LANES * word) - sum(program.input_sizes)
-    whole = [] if columns else list(_small(program.output_sizes, few))
+    whole = [] if at_once else list(_small(program.output_sizes, few))
     for i, size in enumerate(program.output_sizes):
-        twin = None if ahead else _twin(program, order, i, {*twins.values(), *kept})
+        taken = {*twins.values(), *kept}
+        twin = None if ahead else _twin(program, order, turns, i, taken)
         if i not in whole:
             tiles.append(NOWHERE)
         elif twin is not None:
@@ -227,22 +263,19 @@ def staged(
             tiles.append(tile := _tile(end, size, word, columns))
             end += _lines(tile, word, columns)
     piece = NOWHERE
-    if NOWHERE in tiles and not columns:
+    if NOWHERE in tiles and not at_once:
         piece = Tile(end, PIECE[word] // word, PIECE[word] + 16, word)
         end += LANES * piece.pitch
-    steps = _with_writes(program, order, whole, word, columns)
+    steps = _with_writes(program, order, whole, word, at_once)
     steps += _kept(program, whole)
-    return Stage(steps, tiles, twins, piece, further, end, _angles(program))
+    few = angles if len(angles) <= FEW else []
+    return Stage(steps, tiles, twins, piece, further, end, few, turns)
 
 
-def _angles(program: Program) -> list[Node]:
-    """Angles that are known at the start; of many, those arguments that are nothing else."""
-    angles = first_angles(program.nodes)
-    if len(angles) <= FEW:
-        return angles
-    others = {a.id for n in program.nodes if n.op not in SINCOS for a in n.args}
-    others |= {value.id for value in program.values}
-    return [x for x in angles if x.op == "input" and x.id not in others]
+def _turned(turns: Sequence[Turns]) -> set[int]:
+    """What is made in loops before the operations: sines, cosines, and their angles."""
+    both = [n for t in turns for n in (*t.sines, *t.cosines) if n is not None]
+    return {x.id for n in both for x in (n, *n.args) if x.op != "input"}
 
 
 def _kept(program: Program, whole: Collection[int]) -> list[Node]:
@@ -276,7 +309,11 @@ def _tile(start: int, size: int, word: int, columns: bool) -> Tile:
 
 
 def _twin(
-    program: Program, order: Sequence[Node], result: int, taken: Collection[int]
+    program: Program,
+    order: Sequence[Node],
+    turns: Sequence[Turns],
+    result: int,
+    taken: Collection[int],
 ) -> int | None:
     """An argument of the same size, all of whose entries are used before the result's are made."""
     sizes, n = program.input_sizes, program.output_sizes[result]
@@ -285,7 +322,10 @@ def _twin(
     made = {node.id: i for i, node in enumerate(order)}
     if len({v.id for v in values}) < n or any(v.id not in made for v in values):
         return None
-    last = {a.value: i for i, node in enumerate(order) for a in node.args if a.op == "input"}
+    number = {n.id: t.first + i for t in turns for i, n in enumerate(t.sines) if n is not None}
+    last: dict[int, int] = {}
+    for i, node in enumerate(order):
+        last |= {a.value if a.op == "input" else number.get(a.id, -1): i for a in node.args}
     for i, size in enumerate(sizes):
         entries = range(sum(sizes[:i]), sum(sizes[: i + 1]))
         if size == n and i not in taken:
@@ -296,7 +336,7 @@ def _twin(
 
 
 def _with_writes(
-    program: Program, order: list[Node], whole: Collection[int], word: int, columns: bool
+    program: Program, order: list[Node], whole: Collection[int], word: int, at_once: bool
 ) -> list[Node]:
     """The order with steps after the last of those entries that are written together.
 
@@ -304,15 +344,15 @@ def _with_writes(
     """
     at = {node.id: i for i, node in enumerate(order)}
     keyed = [((i, 0, 0), node) for i, node in enumerate(order)]
-    first, line = 0, 1 if columns else _LINE // word
+    first, line, long = 0, _LINE // word, 1 if at_once else PIECE[word] // word
     for i, size in enumerate(program.output_sizes):
         values, when = program.values[first : first + size], -1
         first += size
-        for e in range(0, size, PIECE[word] // word) if i not in whole else ():
-            piece = values[e : e + PIECE[word] // word]
+        for e in range(0, size, long) if i not in whole else ():
+            piece = values[e : e + long]
             when = max((at[v.id] for v in piece if v.id in at), default=when)
             lines = [piece[k : k + line] for k in range(0, len(piece), line)]
-            for k, group in enumerate(lines if columns else [*lines, ()]):
+            for k, group in enumerate(lines if at_once else [*lines, ()]):
                 number = len(keyed) + 2
                 op, what = "put" if group else "write", (i, e, k * line if group else len(piece))
                 step = Node(values[0].graph, -number, op, tuple(group), what)
@@ -325,11 +365,12 @@ def _with_writes(
 
 def planned(program: Program, stage: Stage, word: int, trial: Trial) -> Plan:
     """The plan of a stage with so many values in registers and slots."""
-    results = result_places(program, stage)
-    plan = step_plan(stage.order, len(stage.order) or 1, trial.held, results)
+    results, there = result_places(program, stage), turned_places(program, stage)
+    elsewhere = {*results, *there}
+    plan = step_plan(stage.order, len(stage.order) or 1, trial.held, elsewhere)
     steps = [step for piece in plan.pieces for step in piece]
-    ends, opens = _open_places(program, stage, steps, results)
-    places, slots, far = _Places(steps, ends, opens, trial.slots).of(plan.slot)
+    ends, opens = _open_places(program, steps, results, there)
+    places, slots, far = _Places(steps, ends, opens, trial.slots, there).of(plan.slot)
     room = Tile(stage.room, slots, word, LANES * word)
     return Plan(stage, steps, places, room, far, trial)
 
@@ -351,25 +392,49 @@ def result_places(program: Program, stage: Stage) -> dict[int, Place]:
     return found
 
 
+def turned_places(program: Program, stage: Stage) -> dict[int, Place]:
+    """Where sines and cosines are that are made in loops: sines in place of angles."""
+    found: dict[int, Place] = {}
+    arguments, slot = input_places(program), 0
+    for turns in stage.turns:
+        for i, (sine, cosine) in enumerate(zip(turns.sines, turns.cosines, strict=True)):
+            pairs = (sine, arguments[turns.first + i]), (cosine, Place(SLOT, slot + i))
+            found |= {node.id: place for node, place in pairs if node is not None}
+        slot += len(turns.offsets)
+    return found
+
+
 def _open_places(
-    program: Program, stage: Stage, steps: Sequence[Step], results: Mapping[int, Place]
+    program: Program,
+    steps: Sequence[Step],
+    results: Mapping[int, Place],
+    there: Mapping[int, Place],
 ) -> tuple[dict[Place, int], dict[int, list[Place]]]:
-    """Until which step a place of a tile is free, and from which step on such places are."""
+    """Until which step a place of a tile is free, and from which step on such places are.
+
+    there: where values are that no step makes, besides arguments.
+    """
     made = {step.node.id: i for i, step in enumerate(steps)}
-    last = {a.value: i for i, s in enumerate(steps) for a in s.node.args if a.op == "input"}
-    ends = {place: made[id] for id, place in results.items()}
     arguments = input_places(program)
+    last: dict[Place, int] = {}
+    for i, step in enumerate(steps):
+        for a in step.node.args:
+            place = arguments[a.value] if a.op == "input" else there.get(a.id)
+            if place is not None:
+                last[place] = i
+    ends = {place: made[id] for id, place in results.items()}
     opens: dict[int, list[Place]] = defaultdict(list)
     opens[0] = [place for place in ends if place.tile >= len(program.inputs)]
-    for i, place in enumerate(arguments):
-        opens[last.get(i, 0)].append(place)
-    return ends, opens
+    for place in {*arguments, *there.values()}:
+        opens[last.get(place, 0)].append(place)
+    return ends, {i: sorted(places) for i, places in opens.items()}
 
 
 class _Places:
     """A place for each value that waits, while the steps go by.
 
-    ends: until when a place of a tile is free; opens: the places that are free from a step on.
+    ends: until when a place of a tile is free; opens: the places that are free from a step on;
+    there: values that wait from the start.
     """
 
     def __init__(
@@ -378,12 +443,13 @@ class _Places:
         ends: Mapping[Place, int],
         opens: dict[int, list[Place]],
         most: int,
+        there: Mapping[int, Place],
     ) -> None:
         self.steps, self.ends, self.opens, self.most = steps, ends, opens, most
         self.last = {a.id: i for i, step in enumerate(steps) for a in step.node.args}
         self.free: list[Place] = []
-        self.place: dict[int, Place] = {}
-        self.slots = 0
+        self.there, self.place = there, dict(there)
+        self.slots = max((p.entry + 1 for p in there.values() if p.tile == SLOT), default=0)
 
     def of(self, waiting: Collection[int]) -> tuple[dict[int, Place], int, int]:
         """Where each of those waits, how many slots there are, and how many places far away."""
@@ -409,7 +475,8 @@ class _Places:
 
     def instead(self, now: int, end: int) -> Place:
         """The slot of what is needed longer than this, which goes far away for good."""
-        held = (x for x, p in self.place.items() if p.tile == SLOT and self.last[x] > now)
+        slots = (x for x, p in self.place.items() if p.tile == SLOT and x not in self.there)
+        held = (x for x in slots if self.last[x] > now)
         longest = max(held, key=lambda x: self.last[x], default=None)
         if longest is None or self.last[longest] <= end:
             return Place(FAR, 0)

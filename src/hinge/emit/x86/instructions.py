@@ -1,9 +1,13 @@
-"""Instructions of AVX-512 as bytes.
+"""Instructions of AVX2 and AVX-512 as bytes.
 
-An instruction has an EVEX prefix of four bytes, its opcode, and what it works on: a register it
-writes, up to two it reads, the last of which may be memory instead: a vector, or one number for all
-lanes.  Intel's manual, volume 2, §2.7: bits of register numbers are inverted and spread over the
-prefix, and an offset that is a whole number of vectors (of numbers, for one number) takes one byte.
+An instruction has a prefix, its opcode, and what it works on: a register it writes, up to two it
+reads, the last of which may be memory instead: a vector, or one number for all lanes.
+
+The prefix is VEX, of two or three bytes, where that says enough: the first 16 registers, vectors of
+up to 256 bits, no masks, and memory that is read as it lies.  Else it is EVEX, of four bytes, which
+AVX-512 has.  Intel's manual, volume 2, §2.3 and §2.7: bits of register numbers are inverted and
+spread over the prefix; with EVEX, an offset that is a whole number of vectors (of numbers, for one
+number) takes one byte.
 """
 
 from __future__ import annotations
@@ -34,8 +38,11 @@ class Memory(NamedTuple):
 class Instruction(NamedTuple):
     """The bytes that all uses have in common.
 
+    first, second, third: of an EVEX prefix.
     step, word: the bytes of a vector in memory, and of a number.
     one: what says that memory is one number for all lanes, 0 where nothing has to.
+    table, vex: of a VEX prefix; 0 where there is none.  short: whether two bytes of it can do.
+    swaps: whether what is read may change places.
     """
 
     first: int
@@ -45,40 +52,65 @@ class Instruction(NamedTuple):
     step: int
     word: int
     one: int = 0x10
+    table: int = 0
+    vex: int = 0
+    short: bool = False
+    swaps: bool = False
 
 
-def _instruction(
-    opcode: int, table: int, prefix: int, wide: int, length: int, step: int, word: int
-) -> Instruction:
-    """table: of opcodes, 0F or 0F 38; prefix: none, 66, F3 or F2; length: of vectors, 0 to 2."""
-    return Instruction(
-        0xF0 | table, wide << 7 | 0x7C | prefix, length << 5 | 0x08, opcode, step, word
-    )
+class _Family(NamedTuple):
+    """What instructions for one kind of vector have in common; length: 0 to 2, of 128 bits on."""
+
+    length: int
+    step: int
+    word: int
+
+    def make(
+        self, opcode: int, table: int, prefix: int, wide: bool | None = None, one: int = 0x10
+    ) -> Instruction:
+        """table: of opcodes, 0F, 0F 38 or 0F 3A; prefix: none, 66, F3 or F2.
+
+        wide: whether VEX says that numbers have 8 bytes too; None if it need not be said.
+        """
+        evex = (0xF0 | table, (self.word == 8) << 7 | 0x7C | prefix, self.length << 5 | 0x08)
+        made = Instruction(*evex, opcode, self.step, self.word, one)
+        if self.length > 1:
+            return made
+        vex = bool(wide) << 7 | 0x78 | self.length << 2 | prefix
+        return made._replace(table=0xE0 | table, vex=vex, short=table == 1 and not wide)
 
 
-def instructions(lanes: int, word: int) -> dict[str, Instruction]:
+def instructions(lanes: int, word: int, registers: int = 32) -> dict[str, Instruction]:
     """Those for vectors of so many numbers of 4 or 8 bytes; one number is the first of a vector.
 
-    A number alone is always read into all lanes of a short vector: what the other lanes compute is
-    then as harmless as the first.
+    With 16 registers all have a VEX prefix, and constants are as wide as vectors.
     """
     bits = max(128, 8 * word * lanes)
-    length, wide, packed = {128: 0, 256: 1, 512: 2}[bits], int(word == 8), int(word == 8)
-    step = word * lanes
-
-    def make(opcode: int, table: int, prefix: int) -> Instruction:
-        return _instruction(opcode, table, prefix, wide, length, step, word)
-
-    made = {name: make(opcode, 1, packed) for name, opcode in _ARITHMETIC.items()}
-    made |= {name: make(opcode, 1, 1) for name, opcode in _BITS.items()}
-    made |= {name: make(opcode, 2, 1) for name, opcode in _FUSED.items()}
-    made["choose"] = make(0x65, 2, 1)
+    family = _Family({128: 0, 256: 1, 512: 2}[bits], word * lanes, word)
+    packed, alone, single = int(word == 8), 2 + (word == 8), lanes == 1
+    # of one number the other lanes are left as they are
+    kind, more = (alone, 1) if single else (packed, 0)
+    one = 0x10 if registers == 32 and not single else 0
+    make = family.make
+    made = {name: make(opcode, 1, kind, one=one) for name, opcode in _ARITHMETIC.items()}
+    made |= {n: make(opcode + more, 2, 1, word == 8, one) for n, opcode in _FUSED.items()}
+    made |= {n: made[n]._replace(swaps=True) for n in ("add", "mul")}
+    made["copy"] = make(0x28, 1, packed)
+    made["store"] = make(0x11, 1, kind, one=0)
+    made["load"] = make(0x10, 1, kind, one=0)
+    if registers == 16:
+        made |= {name: make(opcode, 1, packed, one=0) for name, opcode in _BITS.items()}
+        made |= {name: made[name]._replace(swaps=True) for name in _BITS}
+        made["compare"] = make(0xC2, 1, kind, one=0)
+        made["choose"] = make(0x4A + packed, 3, 1, False, one=0)
+        made["spread"] = made["load"]
+        return made
+    made |= {name: make(opcode, 1, 1)._replace(vex=0) for name, opcode in _INTEGER_BITS.items()}
+    made["compare"] = make(0xC2, 1, packed)._replace(vex=0)
+    made["choose"] = make(0x65, 2, 1)._replace(vex=0)
     # vmovddup for two numbers of 8 bytes, else vbroadcastss or vbroadcastsd
-    spread = make(0x12, 1, 3) if bits == 128 and word == 8 else make(0x18 + wide, 2, 1)
-    made["spread"] = spread._replace(one=0)
-    made["load"] = made["spread"] if lanes == 1 else make(0x10, 1, packed)
-    alone = 2 + wide
-    made["store"] = make(0x11, 1, alone if lanes == 1 else packed)._replace(one=0)
+    is_double = bits == 128 and word == 8
+    made["spread"] = make(0x12, 1, 3, one=0) if is_double else make(0x18 + packed, 2, 1, False, 0)
     return made
 
 
@@ -90,10 +122,9 @@ _ARITHMETIC = {
     "min": 0x5D,
     "div": 0x5E,
     "max": 0x5F,
-    "copy": 0x28,
-    "compare": 0xC2,
 }
-_BITS = {"and": 0xDB, "xor": 0xEF}
+_BITS = {"and": 0x54, "xor": 0x57}
+_INTEGER_BITS = {"and": 0xDB, "xor": 0xEF}
 # a·b + c, a·b − c, c − a·b; the digits say which operand is which: the first is also the result
 _FUSED = {
     f"{name}{form}": base + more
@@ -110,12 +141,12 @@ _AS_SECOND_HIGH = [(r & 16) >> 1 for r in range(32)]
 
 @final
 class Code:
-    """Bytes of one function, and its constants behind them."""
+    """Bytes of one function, and its constants behind them; size: bytes of a constant."""
 
-    def __init__(self, word: int) -> None:
+    def __init__(self, size: int) -> None:
         self.bytes = bytearray()
         self._numbers: dict[bytes, int] = {}
-        self._word = word
+        self._size = size
         # where an offset to a constant belongs, from where it counts, and which it is
         self._open: list[tuple[int, int, int]] = []
 
@@ -133,31 +164,36 @@ class Code:
         more: bytes = b"",
     ) -> None:
         """An instruction; second: 0 where there is none; mask: of lanes, or of those left as 0."""
-        first, opcode = what.first ^ _AS_FIRST[to], what.opcode
-        middle = what.second ^ _AS_SECOND[second]
-        third = what.third ^ _AS_SECOND_HIGH[second] ^ mask
         low = (to & 7) << 3
         if isinstance(last, int):
-            head = (0x62, first ^ _AS_LAST[last], middle, third, opcode, 0xC0 | low | last & 7)
-            self.bytes += bytes(head) + more
+            if what.vex and to < 16 and second < 16 and last < 16 and not mask:
+                if what.swaps and last > 7 > second:
+                    second, last = last, second
+                head = _vex(what, to, second, last)
+            else:
+                head = _evex(what, to, second, last, mask)
+            self.bytes += head + bytes((0xC0 | low | last & 7,)) + more
             return
         base, offset, all_lanes = last
-        if all_lanes:
-            third |= what.one
+        one = what.one if all_lanes else 0
+        pointer, scale = max(base, 0), what.word if all_lanes else what.step
+        if what.vex and to < 16 and second < 16 and not one and not mask:
+            head, scale = _vex(what, to, second, pointer), 1
+        else:
+            head = _evex(what, to, second, pointer, mask | one)
         if base < 0:
-            self.bytes += bytes((0x62, first, middle, third, opcode, low | 5, 0, 0, 0, 0)) + more
+            self.bytes += head + bytes((low | 5, 0, 0, 0, 0)) + more
             end = len(self.bytes)
             self._open.append((end - len(more) - 4, end, offset))
             return
-        head = (0x62, first ^ _AS_LAST[base], middle, third, opcode)
-        steps, rest = divmod(offset, what.word if all_lanes else what.step)
+        steps, rest = divmod(offset, scale)
         if not offset:
-            self.bytes += bytes((*head, low | base & 7)) + more
+            where = bytes((low | base & 7,))
         elif not rest and steps in _SMALL:
-            self.bytes += bytes((*head, 0x40 | low | base & 7, steps & 255)) + more
+            where = bytes((0x40 | low | base & 7, steps & 255))
         else:
-            where = bytes((*head, 0x80 | low | base & 7))
-            self.bytes += where + _OFFSET.pack(offset) + more
+            where = bytes((0x80 | low | base & 7,)) + _OFFSET.pack(offset)
+        self.bytes += head + where + more
 
     def fetch_pointer(self, to: int, offset: int) -> None:
         """A pointer from the stack, to one of the further registers."""
@@ -168,8 +204,24 @@ class Code:
         """The function, with a return at its end."""
         # vzeroupper, ret
         self.bytes += b"\xc5\xf8\x77\xc3"
-        self.bytes += b"\xcc" * (-len(self.bytes) % 8)
+        self.bytes += b"\xcc" * (-len(self.bytes) % max(self._size, 8))
         start = len(self.bytes)
         for at, end, number in self._open:
-            _OFFSET.pack_into(self.bytes, at, start + self._word * number - end)
-        return bytes(self.bytes) + b"".join(self._numbers)
+            _OFFSET.pack_into(self.bytes, at, start + self._size * number - end)
+        numbers = (bits * (self._size // len(bits)) for bits in self._numbers)
+        return bytes(self.bytes) + b"".join(numbers)
+
+
+def _vex(what: Instruction, to: int, second: int, last: int) -> bytes:
+    """A VEX prefix and the opcode."""
+    if what.short and last < 8:
+        return bytes((0xC5, what.vex ^ 0x80 ^ _AS_FIRST[to] ^ _AS_SECOND[second], what.opcode))
+    first = what.table ^ _AS_FIRST[to] ^ _AS_LAST[last]
+    return bytes((0xC4, first, what.vex ^ _AS_SECOND[second], what.opcode))
+
+
+def _evex(what: Instruction, to: int, second: int, last: int, flags: int) -> bytes:
+    """An EVEX prefix and the opcode; flags: masks, and whether memory is one number."""
+    first = what.first ^ _AS_FIRST[to] ^ _AS_LAST[last]
+    third = what.third ^ _AS_SECOND_HIGH[second] ^ flags
+    return bytes((0x62, first, what.second ^ _AS_SECOND[second], third, what.opcode))

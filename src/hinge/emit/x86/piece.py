@@ -19,7 +19,6 @@ from .instructions import MORE, PASSED, Code, Memory, instructions
 
 __all__ = ["Places", "UnknownError", "machine_code"]
 
-_REGISTERS = 32
 _DOUBLE = struct.Struct("<d")
 # what compares are for: less, and not equal or not a number
 _LESS, _DIFFERENT = b"\x11", b"\x04"
@@ -45,20 +44,32 @@ class Places(NamedTuple):
 
 
 def machine_code(
-    steps: Sequence[Step], made: Iterable[Node], places: Places, lanes: int, word: int
+    steps: Sequence[Step],
+    made: Iterable[Node],
+    places: Places,
+    lanes: int,
+    word: int,
+    registers: int = 32,
 ) -> bytes:
-    """The function; made: results that are in memory elsewhere.  It may raise `UnknownError`."""
-    return _Piece(places, lanes, word).finished(steps, made)
+    """The function; made: results that are in memory elsewhere.  It may raise `UnknownError`.
+
+    registers: 32 with AVX-512, 16 with AVX2.
+    """
+    return _Piece(places, lanes, word, registers).finished(steps, made)
 
 
 @final
 class _Piece:
-    def __init__(self, places: Places, lanes: int, word: int) -> None:
-        self.code, self.places, self.bytes = Code(word), places, lanes * word
-        self.alone, self.word = lanes == 1, word
-        self.known, self.bases = instructions(lanes, word), _bases(places.arguments + 2)
+    def __init__(self, places: Places, lanes: int, word: int, registers: int) -> None:
+        self.places, self.bytes = places, lanes * word
+        self.alone, self.word, self.masks = lanes == 1, word, registers == 32
+        # AVX2 reads whole vectors
+        self.code = Code(word if self.masks else max(16, lanes * word))
+        self.known = instructions(lanes, word, registers)
+        self.bases = _bases(places.arguments + 2)
         self.held: dict[int, int] = {}
-        self.free = list(range(_REGISTERS))
+        # the first ones, which take shorter instructions, are taken first
+        self.free = list(reversed(range(registers)))
         self.gone: Collection[int] = ()
         self.borrowed: list[int] = []
 
@@ -96,9 +107,11 @@ class _Piece:
         operands = [a for a in node.args if a is not product]
         read = operands if product is None else [*product.args, *operands]
         self.gone = gone
-        for id in gone:
-            if id in self.held and all(a.id != id for a in read):
-                self.free.append(self.held.pop(id))
+        if gone:
+            needed = {a.id for a in read}
+            for id in gone:
+                if id in self.held and id not in needed:
+                    self.free.append(self.held.pop(id))
         if product is None:
             to = _OPERATIONS.get(node.op, _unknown)(self, *operands)
         else:
@@ -225,25 +238,44 @@ class _Piece:
         """√a."""
         last = self.operand(a)
         to = self.target(last)
-        self.code.put(self.known["sqrt"], to, 0, last)
+        # where other lanes come from, of one number
+        beside = 0 if not self.alone else last if isinstance(last, int) else to
+        self.code.put(self.known["sqrt"], to, beside, last)
         return to
 
     def less(self, a: Node, b: Node) -> int:
         """1 where a < b, else 0."""
         first, last = self.fetched(a), self.operand(b)
-        self.code.put(self.known["compare"], 1, first, last, more=_LESS)
-        to = self.target(first, last)
-        one = self.number(1.0)
-        self.code.put(self.known["spread"], to, 0, one, _CHOSEN_ALONE)
+        to, one = self.target(first, last), self.number(1.0)
+        if self.masks:
+            self.code.put(self.known["compare"], 1, first, last, more=_LESS)
+            self.code.put(self.known["spread"], to, 0, one, _CHOSEN_ALONE)
+        else:
+            self.code.put(self.known["compare"], to, first, last, more=_LESS)
+            self.code.put(self.known["and"], to, to, one)
         return to
 
     def where(self, condition: Node, a: Node, b: Node) -> int:
         """a where the condition is not 0, else b."""
         first, zero = self.fetched(condition), self.number(0.0)
+        if not self.masks:
+            return self.chosen_by_signs(first, zero, a, b)
         self.code.put(self.known["compare"], 1, first, zero, more=_DIFFERENT)
         otherwise, last = self.fetched(b), self.operand(a)
         to = self.target(otherwise, last, first)
         self.code.put(self.known["choose"], to, otherwise, last, _CHOSEN)
+        return to
+
+    def chosen_by_signs(self, condition: int, zero: Memory, a: Node, b: Node) -> int:
+        """The same without masks: lanes are chosen by the signs of what a comparison leaves."""
+        signs = self.take()
+        self.borrowed.append(signs)
+        self.code.put(self.known["compare"], signs, condition, zero, more=_DIFFERENT)
+        otherwise = self.fetched(b)
+        # one number in memory is less than a vector, and would be read as one
+        last = self.fetched(a) if self.alone else self.operand(a)
+        to = self.target(otherwise, last, signs)
+        self.code.put(self.known["choose"], to, otherwise, last, more=bytes((signs << 4,)))
         return to
 
     def fused(self, name: str, x: Node, y: Node, z: Node) -> int:
