@@ -71,7 +71,7 @@ def step_plan(
     kept = [node for node in order if node.id not in melted]
     needs = [_operands(node, melted) for node in kept]
     step = max(1, -(-len(kept) // (-(-len(kept) // size) or 1)))
-    machine = _Registers(registers or len(order), needs)
+    machine = _Registers(registers or len(order), [node.id for node in kept], needs)
     pieces: list[list[Step]] = []
     last, count = True, 0
     for i, node in enumerate(kept):
@@ -81,7 +81,7 @@ def step_plan(
         count += 1
         last = count == step or machine.traffic > traffic
         products = [a for a in node.args if a.id in melted]
-        gone = machine.step(i, node.id, last) + [a.id for a in products]
+        gone = machine.step(i, last) + [a.id for a in products]
         pieces[-1] += [*(Step(a, ()) for a in products), Step(node, tuple(gone))]
     slot, slots = _slots(kept, needs, machine.left - set(results) - set(ready), slots)
     return StepPlan(pieces, {**ready, **slot}, slots)
@@ -118,34 +118,42 @@ class _Registers:
     due: the step that uses a value next.
     """
 
-    def __init__(self, count: int, needs: Sequence[Sequence[int]]) -> None:
-        self.count, self.needs = count, needs
+    def __init__(self, count: int, made: Sequence[int], needs: Sequence[Sequence[int]]) -> None:
+        """made, needs: of every step, what it makes and reads."""
+        self.count, self.made = count, made
         self.held: set[int] = set()
         self.left: set[int] = set()
         self.due: dict[int, int] = {}
         self.traffic = 0
-        # the steps that use a value, the next one last
-        self.uses: dict[int, list[int]] = {}
+        # of every step, what it reads with the steps that read it next, and who first reads it
+        self.read: list[list[tuple[int, int]]] = [[]] * len(needs)
+        self.first = [_NEVER] * len(needs)
+        next_use: dict[int, int] = {}
         for i in range(len(needs) - 1, -1, -1):
+            self.first[i] = next_use.get(made[i], _NEVER)
+            self.read[i] = [(a, next_use.get(a, _NEVER)) for a in needs[i]]
             for a in needs[i]:
-                self.uses.setdefault(a, []).append(i)
+                next_use[a] = i
 
-    def step(self, i: int, made: int, last: bool) -> list[int]:
+    def step(self, i: int, last: bool) -> list[int]:
         """Do step i; last: all registers are lost after it.  What is not held any more."""
-        held, due, uses = self.held, self.due, self.uses
-        for a in self.needs[i]:
-            later = uses[a]
-            later.pop()
-            due[a] = later[-1] if later else _NEVER
+        held, due, gone, stay = self.held, self.due, [], []
+        for a, later in self.read[i]:
             if a not in held:
                 self.traffic += 1
-        later = uses.get(made)
-        due[made] = later[-1] if later else _NEVER
-        touched = (*self.needs[i], made)
-        gone = [a for a in touched if due[a] == _NEVER]
-        held.difference_update(gone)
-        for a in touched:
-            if a not in held and due[a] < _NEVER:
+            if later == _NEVER:
+                gone.append(a)
+                held.discard(a)
+            else:
+                due[a] = later
+                stay.append(a)
+        if self.first[i] == _NEVER:
+            gone.append(self.made[i])
+        else:
+            due[self.made[i]] = self.first[i]
+            stay.append(self.made[i])
+        for a in stay:
+            if a not in held:
                 held.add(a)
                 if len(held) > self.count:
                     gone.append(self.leave())

@@ -206,6 +206,8 @@ class Core:
         beta = rows + self.K_l @ X
         forces = -(self.B.T @ S + self.A_inv @ beta)
         base = self.D_inv @ S - self.B @ beta  # (4)
-        free = [all(map(is_zero, column)) for column in beta.T]
-        limbs = np.where(free, self.C @ S, self.Y @ forces + self.minus_T @ base)
+        free = np.array([all(map(is_zero, column)) for column in beta.T], dtype=bool)
+        limbs = np.zeros(X.shape, dtype=forces.dtype)
+        limbs[:, free] = self.C @ S[:, free]
+        limbs[:, ~free] = self.Y @ forces[:, ~free] + self.minus_T @ base[:, ~free]
         return np.concatenate([base, X + limbs]), forces

@@ -187,9 +187,11 @@ class _Piece:
 
     def is_last(self, register: int) -> bool:
         """Whether what a register holds leaves after this operation."""
-        if register in self.borrowed:
-            return True
-        return any(self.held.get(id) == register for id in self.gone)
+        held = self.held
+        for id in self.gone:
+            if held.get(id) == register:
+                return True
+        return register in self.borrowed
 
     def store(self, register: int, pointer: int, index: int) -> None:
         """To a place."""
