@@ -5,6 +5,7 @@ import math
 import pytest
 
 from hinge import zoo
+from hinge.specialize import routing
 from hinge.specialize.programs import explain, robot_program
 from hinge.specialize.routing import (
     DEEP,
@@ -149,6 +150,18 @@ def test_the_axes_go_by_depth_and_the_cheaper_ones_are_taken():
     assert route(ARM, name, (), {"axes": "ground"}).axes == ()
     counts = [sum(robot_program(ARM, name, arrays, {"axes": a}).ops) for a in ("body", "ground")]
     assert sum(robot_program(ARM, name, arrays, {}).ops) == min(counts) < max(counts)
+
+
+def test_inertias_of_very_many_bodies_are_made_again_in_batches(monkeypatch):
+    for name in ("diagonal_dynamics", "diagonal_coriolis"):
+        monkeypatch.setattr(routing, "MANY_INERTIAS", LONG.n_bodies)
+        assert route(LONG, name).ways == [{"inertias": "kept"}]
+        monkeypatch.setattr(routing, "MANY_INERTIAS", LONG.n_bodies - 1)
+        way = route(LONG, name)
+        assert way.ways == [{"inertias": "made again"}] and "inertias    made again" in way.text()
+        assert route(LONG, name, samples=1).inertias == "kept"
+        assert route(LONG, name, static={"inertias": "kept"}).ways == [{}]
+        assert route(ARM, name).ways == [{}]
 
 
 def test_mimic_joints_are_unrolled_by_dense_algebra():

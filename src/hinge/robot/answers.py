@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "ByColumns",
+    "ByCount",
     "ByKernel",
     "ByParts",
     "BySplit",
@@ -94,6 +95,10 @@ def answer_of(
     if one.plan == "parts" and robot.device == "cpu":
         whole = ByKernel(kernel, arrays, static, form, least=2)
         return ByParts(robot, whole, parts_of(robot, ALGORITHMS[name].name, arrays, static))
+    if one.inertias != many.inertias and robot.device == "cpu":
+        alone = robot.kernel(name, *arrays, **static, inertias=one.inertias)
+        each = ByKernel(kernel, arrays, static, form, least=2)
+        return ByCount(ByKernel(alone, arrays, static, form), each)
     return ByKernel(kernel, arrays, static, form)
 
 
@@ -136,6 +141,35 @@ class ByKernel:
     def entry(self, otherwise: Callable[..., Any]) -> Entry | None:
         """The kernel's own function."""
         return self.kernel.entry(otherwise, self.form, self.least)
+
+
+@final
+class ByCount:
+    """One sample by one kernel, more of them by another, which needs less memory for each."""
+
+    def __init__(self, one: ByKernel, many: ByKernel) -> None:
+        self.one, self.many = one, many
+        self.arrays, self.static = many.arrays, many.static
+
+    def __call__(self, where: str, given: Sequence[Argument], out: Any) -> Any:
+        is_one = all(prod(np.shape(a.value)) == prod(a.shape) for a in given)
+        return (self.one if is_one else self.many)(where, given, out)
+
+    def short(self, where: str, arrays: Sequence[Any], out: Any) -> Any:
+        """The result for one sample of exactly the expected kind, None for others."""
+        if [np.shape(x) for x in arrays] != list(self.one.kernel.artifact.inputs):
+            return None
+        return self._alone(*arrays, **({} if out is None else {"out": out}))
+
+    @made_once
+    def _alone(self) -> Callable[..., Any]:
+        """The code for one sample; None for what it does not take."""
+        entry = self.one.entry(_nothing)
+        return _nothing if entry is None else entry.function(self.one.kernel.name)
+
+    def entry(self, otherwise: Callable[..., Any]) -> Entry | None:
+        """The one for batches; a single sample is handed on."""
+        return self.many.entry(otherwise)
 
 
 @final

@@ -26,7 +26,7 @@ from ..runtime.engine import fast_calls_work
 from ..runtime.guests import Guest, guest_among
 from ..runtime.streams import chosen_stream, using
 from ..specialize.arrays import is_array
-from .answers import ByKernel, ByParts
+from .answers import ByCount, ByKernel, ByParts
 from .settings import settled
 
 if TYPE_CHECKING:
@@ -184,8 +184,10 @@ class Method:
         if function and any(x is not y for x, y in zip(taken, arrays, strict=True)):
             return function(*taken, **({} if out is None else {"out": out}))
         where = f"{self.name} of {robot.name!r}"
-        if isinstance(answer, ByParts) and (result := answer.short(where, taken, out)) is not None:
-            return result
+        if isinstance(answer, (ByCount, ByParts)):
+            result = answer.short(where, taken, out)
+            if result is not None:
+                return result
         given = dict(zip(answer.arrays, arrays, strict=True))
         missing = [n for n, x in given.items() if x is None]
         _require_none(where, missing, (p.name for p in self.of(robot)))

@@ -15,6 +15,8 @@ What is decided of an algorithm on a mechanism:
     method    of linearised forward dynamics: "articulated" (Algorithms 5 and 6), "conventional" (3
               and 4); None elsewhere
     axes      of linearised dynamics: those to be traced, of which the cheapest is taken
+    inertias  of dynamics in total rates: articulated inertias, "kept" from sweep to sweep or "made
+              again"; None elsewhere
 
 The constants below are where one way stops being better than the next, as measured.
 """
@@ -99,6 +101,11 @@ DEEP = 7
 # 127 300, a chain of 32 at any angles 150 100 and 114 700.
 MANY_BODIES = 16
 
+# Bodies from which on articulated inertias of all of them are more than caches hold beside those of
+# other samples.  ν̇ of a snake in batches, ns a body, kept and made again: 17.2 and 18.6 of 1024
+# links, 21 and 18.5 of 4096, 40 and 23 of 16 384; one call of any of them 70 and 84.
+MANY_INERTIAS = 4096
+
 _SMALL = 1e-9
 
 Plan = Literal["unrolled", "loops", "columns", "rows", "parts", "systems", "scan", "source"]
@@ -137,18 +144,20 @@ class Route:
     axes: tuple[str, ...]
     pieces: tuple[Piece, ...]
     why: Mapping[str, str]
+    inertias: str | None = None
 
     @property
     def ways(self) -> list[dict[str, Any]]:
         """Arguments that change how the result is computed but not what it is, to choose from."""
-        method = {} if self.method is None else {"method": self.method}
-        return [{"axes": axes} | method for axes in self.axes] or [method]
+        decided = {"method": self.method, "inertias": self.inertias}
+        fixed = {name: value for name, value in decided.items() if value is not None}
+        return [{"axes": axes} | fixed for axes in self.axes] or [fixed]
 
     def text(self) -> str:
         """All choices, a line each, with their reasons."""
         plan = _WORDS[self.plan] + ", ".join(piece.algorithm for piece in self.pieces)
-        choices = plan, self.frames, self.method, " or ".join(self.axes)
-        rows = zip(("plan", "frames", "method", "axes"), choices, strict=True)
+        choices = plan, self.frames, self.method, " or ".join(self.axes), self.inertias
+        rows = zip(("plan", "frames", "method", "axes", "inertias"), choices, strict=True)
         lines = [f"  {n:<10}  {x}: {self.why[n]}" for n, x in rows if n in self.why]
         return "\n".join([f"{self.name} of {self.mechanism!r}", *lines])
 
@@ -240,7 +249,7 @@ def route(
     own = declared.name
     by_rows = own == "torque_regressor"
     matrices, free = _REGRESSOR if by_rows else _MATRICES.get(own), "method" not in static
-    entire = whole(mech, name, arrays, static, climbs)
+    entire = whole(mech, name, arrays, static, climbs, samples)
     many = matrices and is_long(mech) and entire.plan == "unrolled"
     if matrices and matrices.pieces and many and static.get("method") != "conventional":
         blocks = matrices.number * _blocks(mech, matrices.across)
@@ -264,8 +273,9 @@ def whole(
     arrays: tuple[str, ...],
     static: Mapping[str, Any],
     climbs: bool = True,
+    samples: int | None = None,
 ) -> Route:
-    """How it is computed as one program, large or not."""
+    """How it is computed as one program, large or not; the rest as in `route`."""
     declared = ALGORITHMS[name]
     open_numbers = tuple(a for a in arrays if a in PARAMETERS)
     plan, why_plan = _plan(mech, declared, open_numbers, static)
@@ -283,7 +293,10 @@ def whole(
         axes, why["axes"] = _axes(mech)
     if plan == "loops" and matrices and matrices.axes and "axes" not in static:
         axes, why["axes"] = (matrices.axes,), "as measured, for loops over ancestors"
-    return Route(name, mech.name, plan, frames, method, axes, (), why)
+    inertias = None
+    if "inertias" in declared.parameters and "inertias" not in static and plan == "loops":
+        inertias, why["inertias"] = _inertias(mech, samples)
+    return Route(name, mech.name, plan, frames, method, axes, (), why, inertias)
 
 
 def is_long(mech: Mechanism) -> bool:
@@ -387,6 +400,15 @@ def _method(mech: Mechanism) -> tuple[str, str]:
     if mech.nv >= MANY_DOF:
         return "articulated", f"{mech.nv} DoF, from {MANY_DOF} on Algorithms 5 and 6 cost less"
     return "conventional", f"{mech.nv} DoF, below {MANY_DOF} Algorithms 3 and 4 cost less"
+
+
+def _inertias(mech: Mechanism, samples: int | None) -> tuple[str, str]:
+    size = f"{mech.n_bodies} bodies, up to {MANY_INERTIAS} leave room for them in caches"
+    if mech.n_bodies <= MANY_INERTIAS:
+        return "kept", size
+    if samples == 1:
+        return "kept", "one sample leaves room for them in caches"
+    return "made again", size
 
 
 def _axes(mech: Mechanism) -> tuple[tuple[str, ...], str]:

@@ -21,7 +21,7 @@ C does no work: νᵀC = 0.  C_ξ does: ξᵀC_ξ = ½ ξᵀ Ḋ ξ.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,9 @@ __all__ = [
     "diagonal_dynamics",
     "mass_factor_rate",
 ]
+
+
+Inertias = Literal["kept", "made again"]
 
 
 class ArticulatedRates(NamedTuple):
@@ -73,10 +76,13 @@ def diagonal_dynamics(
     tau: np.ndarray,
     f_ext: np.ndarray | None = None,
     normalized: bool = True,
+    inertias: Inertias = "kept",
 ) -> np.ndarray:
     """ν̇ = ε + ε_g − C(q, ν), (nv,); not normalized: ξ̇ from nu = ξ.  O(N): in, out, in.
 
     f_ext: (n_bodies, 6), forces (moment; force) acting on the bodies, in body axes at body origins.
+    inertias: whether P, P⁺, D, G are kept from the first sweep to the last, or made again in it;
+    the result does not depend on that, memory does.
     """
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
@@ -85,7 +91,8 @@ def diagonal_dynamics(
     for p, k in mech.outward():
         fall[k] = phi[k].T @ fall[p]
         drop[k] = known.G[k].T @ fall[k]
-    rhs, rates = _balance(mech, q, H, phi, known, nu, tau, f_ext, normalized)
+    balance = _balance(mech, q, H, phi, known, nu, tau, f_ext, normalized, inertias)
+    rhs, rates, known = balance
     nu_ = mech.rates(nu)
     for _, k in mech.inward():
         if normalized:
@@ -98,12 +105,21 @@ def diagonal_dynamics(
 
 @algorithm(joint_level=True, loops=True, independent_joints=True)
 def diagonal_coriolis(
-    mech: Tree, q: np.ndarray, nu: np.ndarray, normalized: bool = True
+    mech: Tree,
+    q: np.ndarray,
+    nu: np.ndarray,
+    normalized: bool = True,
+    inertias: Inertias = "kept",
 ) -> np.ndarray:
-    """C(q, ν), (nv,), orthogonal to ν; not normalized: C_ξ of nu = ξ.  O(N): in, out, in."""
+    """C(q, ν), (nv,), orthogonal to ν; not normalized: C_ξ of nu = ξ.  O(N): in, out, in.
+
+    inertias: as in `diagonal_dynamics`.
+    """
     H, phi = mech.H(q), mech.phi(q)
     known = riccati(mech, H, phi)
-    rhs, rates = _balance(mech, q, H, phi, known, nu, np.zeros(mech.nv), None, normalized)
+    no_tau = np.zeros(mech.nv)
+    balance = _balance(mech, q, H, phi, known, nu, no_tau, None, normalized, inertias)
+    rhs, rates, known = balance
     nu_ = mech.rates(nu)
     (C,) = mech.slots(1)
     for _, k in mech.inward():
@@ -184,9 +200,12 @@ def _balance(
     tau: np.ndarray,
     f_ext: np.ndarray | None,
     normalized: bool,
-) -> tuple[list[Any], _Rates]:
-    """rhs of (5) at every joint, gravity apart, and the rates that it took."""
+    inertias: Inertias,
+) -> tuple[list[Any], _Rates, Riccati]:
+    """rhs of (5) at every joint, gravity apart, the rates that it took, and the inertias."""
     motion = spread(mech, H, phi, known, nu, normalized)
+    # from here on sweeps go inward, the way that inertias are made
+    known = known if inertias == "kept" else riccati(mech, H, phi)
     V_plus, tau_, f_ext_ = motion.V_plus, mech.rates(tau), mech.wrenches(f_ext)
     rates = _rates(mech, q, H, phi, known, mech.join(motion.qd))
 
@@ -196,7 +215,7 @@ def _balance(
 
     b = mech.each(own_force)
     rhs = _inward(mech, H, phi, known, rates, b, motion.xi, V_plus, tau_, np.zeros(6))
-    return rhs, rates
+    return rhs, rates, known
 
 
 def _rates(mech: Tree, q: np.ndarray, H: Any, phi: Any, known: Riccati, qd: Any) -> _Rates:
