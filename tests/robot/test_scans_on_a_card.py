@@ -1,6 +1,8 @@
 """Scans on a card that is not there: their kernels run from their own text, on threads of the host,
 and as NVIDIA's assembler takes them."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,9 @@ from hinge.graph.program import trace
 from hinge.robot.scan_card import programs_of
 from hinge.robot.scan_plan import Along, Places, Plan
 from mechanisms import EPS, ROBOTS, assert_close, random_mask, random_state
+
+BODY = hinge.Inertia(1.0, (0.1, 0.2, -0.1), 0.02 * np.eye(3))
+SIDE = hinge.Transform(translation=(0.3, 0, 0))
 
 
 @pytest.fixture
@@ -75,17 +80,10 @@ def test_trees_loads_and_splits(torch, name):
 def everything_without_followers():
     """Joints of all kinds, one after the other."""
     b = hinge.MechanismBuilder("kinds")
-    body = hinge.Inertia(1.0, (0.1, 0.2, -0.1), 0.02 * np.eye(3))
     joints = hinge.Free(), hinge.Spherical(armature=0.1), hinge.Universal(), hinge.Prismatic()
     for i, joint in enumerate((*joints, hinge.Revolute())):
         parent = f"link{i - 1}" if i else "world"
-        b.add(
-            f"link{i}",
-            parent,
-            joint,
-            placement=hinge.Transform(translation=(0.3, 0, 0)),
-            inertia=body,
-        )
+        b.add(f"link{i}", parent, joint, placement=SIDE, inertia=BODY)
     return hinge.Robot(b.build())
 
 
@@ -114,6 +112,72 @@ def test_each_stream_has_arrays_of_its_own(torch, library):
     there.forward_dynamics(*given, method="scan")
     assert len(library.memory) == 2 * kept
     assert {stream for _, stream, _ in library.launches} == {0, 7}
+
+
+def test_each_thread_has_arrays_of_its_own_on_its_default_stream(torch, library):
+    """Which has one number for all threads, and is another one in each."""
+    there, kept = zoo.arm(3).to("cuda"), []
+    given = np.zeros((3, 3))
+
+    def call():
+        there.forward_dynamics(*given, method="scan")
+        kept.append(len(library.memory))
+
+    call()
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    call()
+    assert kept == [kept[0], 2 * kept[0], kept[0]]
+
+
+class Weld(hinge.Joint):
+    """A joint that does not move, and is no `Fixed`, whose body would be merged."""
+
+    nq = nv = 0
+
+    def pose(self, q):
+        return np.eye(3), np.zeros(3)
+
+    def H(self, q):
+        return np.zeros((0, 6))
+
+    def H_rate(self, q, qd):
+        return np.zeros((0, 6))
+
+
+@pytest.mark.parametrize("joints", [(), (Weld(),), (hinge.Revolute(), Weld(), hinge.Revolute())])
+def test_bodies_without_degrees_of_freedom(torch, joints):
+    b = hinge.MechanismBuilder("welded")
+    for i, joint in enumerate(joints):
+        parent = f"link{i - 1}" if i else "world"
+        b.add(f"link{i}", parent, joint, placement=SIDE, inertia=BODY)
+    here = hinge.Robot(b.build())
+    assert here.n_bodies == len(joints)
+    there = hinge.Robot(here.mechanism, device="cuda")
+    state = random_state(here, 2)
+    given = state.q, state.qd, state.qdd
+    expected = here.forward_dynamics(*given)
+    got = there.forward_dynamics(*tensors(*given), method="scan")
+    assert_close(got.array, expected, 1e3 * EPS)
+    for robot in (here, there):
+        assert_close(robot.forward_dynamics(*given, method="scan"), expected, 1e3 * EPS)
+        active = np.ones(here.nv, bool)
+        split = robot.hybrid_dynamics(*given, expected, active, method="scan")
+        assert split.tau.shape == split.qdd.shape == (here.nv,)
+
+
+@pytest.mark.parametrize("arm", [0, 1])
+def test_a_state_that_is_not_finite_is_nan_in_all_its_results(torch, arm):
+    """Of two arms on the ground, which do not feel each other, too."""
+    b = hinge.MechanismBuilder("two")
+    for k in range(4):
+        parent = "world" if k % 2 == 0 else f"link{k - 1}"
+        b.add(f"link{k}", parent, hinge.Revolute(), placement=SIDE, inertia=BODY)
+    there = hinge.Robot(b.build(), device="cuda")
+    given = np.zeros((3, 4))
+    given[2, 2 * arm + 1] = np.nan
+    assert np.isnan(there.forward_dynamics(*tensors(*given), method="scan").array).all()
 
 
 def test_values_are_dealt_out_once_each():

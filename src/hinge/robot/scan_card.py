@@ -80,6 +80,7 @@ class OnCard:
         self._robot, self._plan = robot, plan
         self._backend: Any = robot._backend
         self._made: dict[int, _Prepared] = {}
+        self._own = _OfThread()
         self._known: set[Any] = set()
         self._lock = threading.Lock()
 
@@ -131,12 +132,22 @@ class OnCard:
 
     def _start(self, given: Mapping[str, int], results: Iterable[int], stream: int) -> None:
         """All launches; what they work on belongs to the stream."""
+        if not self._plan.operations:
+            return
+        made = self._own.made if stream == PER_THREAD else self._made
         with self._lock:
-            if stream not in self._made:
-                self._made[stream] = _Prepared(self._robot, self._plan, stream)
+            if stream not in made:
+                made[stream] = _Prepared(self._robot, self._plan, stream)
             addresses = {_GIVEN + n: x for n, x in given.items()}
             addresses |= dict(zip(self._plan.results, results, strict=True))
-            self._made[stream].start(addresses)
+            made[stream].start(addresses)
+
+
+class _OfThread(threading.local):
+    """What a thread has prepared for its own default stream: its number is that of all threads'."""
+
+    def __init__(self) -> None:
+        self.made: dict[int, _Prepared] = {}
 
 
 @final
@@ -261,12 +272,14 @@ def _table(x: Place, shape: tuple[int, ...], own: tuple[int, ...] | None) -> np.
 
     own: the shape of an array that is turned; None for one that comes as it is.
     """
-    rows: Any = x.rows
-    rows = rows.reshape(len(rows), -1).T[:, None]
-    width = prod(shape) // len(rows)
+    given: Any = x.rows
+    count, each = len(given), prod(given.shape[1:])
+    rows = given.reshape(count, each).T[:, None]
+    # a joint may have no degree of freedom, and then it has no row
+    width = prod(shape) // max(each, 1)
     entries = np.arange(width)[:, None]
     found = rows * width + entries if own is None else rows + own[0] * entries
-    return np.where(rows < 0, -1, found).reshape(-1, rows.shape[-1])
+    return np.where(rows < 0, -1, found).reshape(prod(shape), count)
 
 
 def _totals(lanes: int) -> int:

@@ -199,7 +199,8 @@ class Plan:
             self.constant["active"] = np.array([*active, False], float)
         self.begun = self._begun()
         self.results = ("tau_all", "qdd_all") if self.split else ("change",)
-        self.operations: list[Operation] = [*self._operations()]
+        # where nothing moves there is nothing to do
+        self.operations: list[Operation] = [*self._operations()] if self.mech.nv else []
 
     def _constants(self) -> dict[str, np.ndarray]:
         places, filled, bodies = self.places, self.places.filled, self.mech.bodies[1:]
