@@ -1,5 +1,7 @@
 """Sums of sums in another order: the same value, fewer instructions."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,14 @@ def test_what_was_summed_long_before_stays_one_term():
 
     program = trace(late, [(8,)])
     assert instructions(term_by_term(program)) == instructions(program)
+
+
+@pytest.mark.parametrize("term", [lambda x: x, lambda x: x * x])
+def test_a_sum_of_any_length(term):
+    """Longer than Python's functions may call each other."""
+    n = 3 * sys.getrecursionlimit()
+    program = trace(lambda x: sum((term(x[i]) for i in range(1, n)), x[0]), [(n,)])
+    assert interpret(term_by_term(program), [np.ones(n)]) == [n]
 
 
 @pytest.mark.parametrize("name", ROBOTS)

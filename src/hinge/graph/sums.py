@@ -69,19 +69,29 @@ class _Sums:
             return self.graph.intern("input", (), node.value)
         if node.op == "const":
             return self.graph.const(node.value)
-        if node.op in _SUMS and any(a.id in self.parts for a in node.args):
-            terms = sorted(self.terms(node, True), key=lambda term: term.node.id)
-            if any(t.added for t in terms) and self.in_turn(terms) < self.as_made(node):
-                return self.summed(terms)
-        return self.copied(node)
+        if node.op not in _SUMS:
+            return self.copied(node)
+        sums, terms = self.unfolded(node)
+        as_made = sum(map(self.as_made, sums))
+        if any(t.added for t in terms) and self.in_turn(terms) < as_made:
+            return self.summed(terms)
+        for part in sums:
+            self.new[part.id] = self.copied(part)
+        return self.new[node.id]
 
-    def terms(self, node: Node, added: bool) -> Iterator[_Term]:
-        """Those of a sum and of its parts."""
-        for a, same in zip(node.args, (True, node.op == "add"), strict=True):
-            if a.id in self.parts:
-                yield from self.terms(a, added == same)
+    def unfolded(self, node: Node) -> tuple[list[Node], list[_Term]]:
+        """A sum and its parts, what is made first before the others; and the terms of all."""
+        sums, terms, stack = [], [], [_Term(node, True)]
+        while stack:
+            term = stack.pop()
+            if term.node is node or term.node.id in self.parts:
+                sums.append(term.node)
+                first, second = term.node.args
+                same = term.added == (term.node.op == "add")
+                stack += [_Term(first, term.added), _Term(second, same)]
             else:
-                yield _Term(a, added == same)
+                terms.append(term)
+        return sums[::-1], sorted(terms[::-1], key=lambda term: term.node.id)
 
     def is_product(self, node: Node) -> bool:
         """Whether it can melt into a sum."""
@@ -92,10 +102,8 @@ class _Sums:
         return len(terms) - any(not self.is_product(t.node) for t in terms)
 
     def as_made(self, node: Node) -> int:
-        """Those of a sum as it is, with its parts."""
-        products = sum(self.is_product(a) for a in node.args)
-        inner = (self.as_made(a) for a in node.args if a.id in self.parts)
-        return 1 + max(0, products - 1) + sum(inner)
+        """Those of a sum as it is, without its parts."""
+        return max(1, sum(map(self.is_product, node.args)))
 
     def summed(self, terms: list[_Term]) -> Node:
         """The sum term by term, what is no product first."""
@@ -110,5 +118,4 @@ class _Sums:
 
     def copied(self, node: Node) -> Node:
         """The same operation."""
-        args = (self.copied(a) if a.id in self.parts else self.new[a.id] for a in node.args)
-        return self.graph.make(node.op, *args)
+        return self.graph.make(node.op, *(self.new[a.id] for a in node.args))
