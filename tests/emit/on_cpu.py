@@ -18,7 +18,7 @@ def text_for_cpu(text: str) -> str:
     """The module for this machine, with a function that runs one thread."""
     lines = [x for x in text.splitlines() if not x.startswith(("target ", "module asm"))]
     out = "\n".join(lines).replace("define ptx_kernel void @run", "define void @run")
-    room = f"internal addrspace(3) global [{SHARED} x i8] zeroinitializer"
+    room = f"addrspace(3) global [{SHARED} x i8] zeroinitializer"
     out = out.replace("external addrspace(3) global [0 x i8]", room)
     # what hides a number from the compiler hides nothing here
     out = re.sub(r'call i64 asm sideeffect "mov[^(]*\((i64 \S+)\)', r"add \1, 0", out)

@@ -47,7 +47,7 @@ def results_of(program, module, arrays, layout="rows", shift=0):
         given += [address(flat), *([SAMPLES * dtype.itemsize] if columns else [])]
     blocks = 2 if launch.persistent else -(-SAMPLES // launch.samples)
     scratch = np.zeros(blocks * launch.scratch + 8, np.uint8)
-    Warps(text).launch([*given, SAMPLES, address(scratch)], blocks, launch.threads)
+    Warps(text).launch([*given, SAMPLES, address(scratch)], blocks, launch.threads, launch.shared)
     return results
 
 
@@ -169,6 +169,26 @@ def test_sines_of_many_angles_are_made_in_a_loop(layout, scalar):
     assert [(t.first, len(t.offsets)) for t in plan.stage.turns] == [(3, 6), (10, 9)]
     results = results_of(program, kernel_module(program, scalar, False, layout), given, layout)
     assert_right(program, results, given, eps=40)
+
+
+@pytest.mark.parametrize("layout", ["rows", "columns"])
+def test_angles_of_several_arrays_are_not_side_by_side(layout):
+    program = trace(lambda x, y, z: 2 * np.cos([*x, *y, *z]), [(3,), (7,), (6,)])
+    assert [t.first for t in plans.card_plan(program, 8).stage.turns] == [3, 10]
+    given = arguments(program, float, layout)
+    results = results_of(program, kernel_module(program, "double", False, layout), given, layout)
+    assert_right(program, results, given, eps=4)
+
+
+@pytest.mark.parametrize("function", [np.sin, np.cos])
+def test_sines_or_cosines_alone(function, monkeypatch):
+    """Loops make both all the same, and have room for them, the last warp of a block too."""
+    monkeypatch.setitem(globals(), "SAMPLES", 130)
+    program = trace(lambda x: function(x) + function(x)[::-1], [(11,)])
+    given = arguments(program)
+    assert_right(
+        program, results_of(program, kernel_module(program, "double", False), given), given
+    )
 
 
 @pytest.mark.parametrize("warps", [4, 24])

@@ -89,7 +89,8 @@ def solved(systems, module, numbers, layout):
             results.append(flat.reshape(n, n, SAMPLES).transpose(2, 0, 1))
         else:
             results.append(flat.reshape(SAMPLES, n, n))
-    Warps(text).launch([*given, SAMPLES], -(-SAMPLES // launch.samples), launch.threads)
+    blocks = -(-SAMPLES // launch.samples)
+    Warps(text).launch([*given, SAMPLES], blocks, launch.threads, launch.shared)
     return results
 
 

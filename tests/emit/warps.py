@@ -11,7 +11,7 @@ from functools import partial
 
 import llvmlite.binding as llvm
 
-from emit.on_cpu import OnCpu
+from emit.on_cpu import SHARED, OnCpu
 
 LANES = 32
 # what a card does by instructions of its own
@@ -140,8 +140,8 @@ class Warps(OnCpu):
             llvm.add_symbol(name, ctypes.cast(callback, ctypes.c_void_p).value)
         OnCpu.__init__(self, spelled_here(text))
 
-    def launch(self, arguments: list[int], blocks: int, threads: int) -> None:
-        """Every block, all its threads at once."""
+    def launch(self, arguments: list[int], blocks: int, threads: int, shared: int = SHARED) -> None:
+        """Every block, all its threads at once; shared: all the memory they may write together."""
         self.warps = [threading.Barrier(LANES) for _ in range(0, threads, LANES)]
         self.block = threading.Barrier(threads)
         run = self.function("run", None, *[ctypes.c_int64] * len(arguments))
@@ -154,6 +154,9 @@ class Warps(OnCpu):
                 thread.start()
             for thread in work:
                 thread.join()
+        if shared < SHARED:
+            memory = self.engine.get_global_value_address("shared")
+            assert not any(ctypes.string_at(memory, SHARED)[shared:])
 
 
 def _run(run, arguments: list[int], tid: int) -> None:

@@ -7,7 +7,7 @@ into nothing.  Term after term, ((a·b + c·d) + e·f) + g·h, it takes four.  T
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple, final
 

@@ -107,6 +107,11 @@ class Stage(NamedTuple):
     angles: list[Node]
     turns: list[Turns]
 
+    @property
+    def cosines(self) -> int:
+        """How many slots loops of turns write, whether or not somebody needs what is in them."""
+        return sum(len(turns.offsets) for turns in self.turns)
+
 
 class Trial(NamedTuple):
     """What is tried: warps of a multiprocessor, values that a thread holds, slots it may have."""
@@ -171,7 +176,7 @@ def card_plan(
     best = next(plans, None)
     if best is None:
         stage = staged(program, order, word, columns, at_once)
-        room = stage.room + LANES * word * sum(len(t.offsets) for t in stage.turns)
+        room = stage.room + LANES * word * stage.cosines
         fewest = next((n for n in _FEWEST if n * room <= _SHARED), 1)
         left = (_SHARED // fewest - stage.room) // (LANES * word)
         return planned(program, stage, word, Trial(fewest, held(fewest, word), left))
@@ -370,7 +375,8 @@ def planned(program: Program, stage: Stage, word: int, trial: Trial) -> Plan:
     plan = step_plan(stage.order, len(stage.order) or 1, trial.held, elsewhere)
     steps = [step for piece in plan.pieces for step in piece]
     ends, opens = _open_places(program, steps, results, there)
-    places, slots, far = _Places(steps, ends, opens, trial.slots, there).of(plan.slot)
+    found = _Places(steps, ends, opens, trial.slots, there, stage.cosines)
+    places, slots, far = found.of(plan.slot)
     room = Tile(stage.room, slots, word, LANES * word)
     return Plan(stage, steps, places, room, far, trial)
 
@@ -434,7 +440,7 @@ class _Places:
     """A place for each value that waits, while the steps go by.
 
     ends: until when a place of a tile is free; opens: the places that are free from a step on;
-    there: values that wait from the start.
+    there: values that wait from the start; slots: how many are taken by then.
     """
 
     def __init__(
@@ -444,12 +450,12 @@ class _Places:
         opens: dict[int, list[Place]],
         most: int,
         there: Mapping[int, Place],
+        slots: int,
     ) -> None:
         self.steps, self.ends, self.opens, self.most = steps, ends, opens, most
         self.last = {a.id: i for i, step in enumerate(steps) for a in step.node.args}
         self.free: list[Place] = []
-        self.there, self.place = there, dict(there)
-        self.slots = max((p.entry + 1 for p in there.values() if p.tile == SLOT), default=0)
+        self.there, self.place, self.slots = there, dict(there), slots
 
     def of(self, waiting: Collection[int]) -> tuple[dict[int, Place], int, int]:
         """Where each of those waits, how many slots there are, and how many places far away."""

@@ -44,9 +44,12 @@ class _Angle(NamedTuple):
 def turns_of(program: Program, angles: Sequence[Node]) -> list[Turns]:
     """Those of some angles that are side by side, at least four of them; in the same array."""
     found = sorted(_known(program, angles), key=lambda angle: angle.argument)
+    array_of = [i for i, size in enumerate(program.input_sizes) for _ in range(size)]
     pairs = {(n.op, n.args[0].id): n for n in program.nodes if n.op in SINCOS}
     runs = []
-    for _, group in groupby(enumerate(found), key=lambda pair: pair[1].argument - pair[0]):
+    for _, group in groupby(
+        enumerate(found), lambda pair: (pair[1].argument - pair[0], array_of[pair[1].argument])
+    ):
         run = [angle for _, angle in group]
         if len(run) >= TOGETHER:
             sines, cosines = (
