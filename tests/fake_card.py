@@ -43,6 +43,8 @@ class Library:
         self.units = units
         self.fails, self.memory, self.launches, self.waits = {}, {}, [], []
         self.current, self.images, self.graphs = [], {}, {}
+        # streams and graphs that somebody has to let go
+        self.held = []
         self.functions = {
             name: self._function(name) for name in driver._FUNCTIONS if hasattr(self, f"_{name}")
         }
@@ -149,22 +151,24 @@ class Library:
 
     def _cuStreamCreate(self, found, flags):
         found._obj.value = self.recording
+        self.held.append(self.recording)
 
     def _cuStreamDestroy_v2(self, stream):
-        assert stream == self.recording
+        self.held.remove(stream)
 
     def _cuStreamBeginCapture_v2(self, stream, mode):
         self.recorded = []
 
     def _cuStreamEndCapture(self, stream, graph):
         graph._obj.value = 66
+        self.held.append(66)
 
     def _cuGraphInstantiateWithFlags(self, found, graph, flags):
         found._obj.value = 1000 + len(self.graphs)
         self.graphs[found._obj.value] = self.recorded
 
     def _cuGraphDestroy(self, graph):
-        assert graph == 66
+        self.held.remove(graph)
 
     def _cuGraphExecDestroy(self, graph):
         del self.graphs[graph]
@@ -501,6 +505,7 @@ def card_left_empty(monkeypatch, **settings):
         yield library
         gc.collect()
         assert not library.memory and not library.current
+        assert not library.held and not library.graphs
 
 
 @contextmanager

@@ -114,6 +114,18 @@ def test_each_stream_has_arrays_of_its_own(torch, library):
     assert {stream for _, stream, _ in library.launches} == {0, 7}
 
 
+@pytest.mark.parametrize("failing", ["cuGraphInstantiateWithFlags", "cuMemsetD8Async"])
+def test_a_recording_that_fails_leaves_nothing_behind(torch, library, failing):
+    there, given = zoo.arm(3).to("cuda"), tensors(*np.zeros((3, 3)))
+    library.fails[failing] = 1
+    with pytest.raises(hinge.DeviceError, match="it is said to fail"):
+        there.forward_dynamics(*given, method="scan")
+    del library.fails[failing]
+    assert not library.held and not library.graphs
+    expected = zoo.arm(3).forward_dynamics(*np.zeros((3, 3)))
+    assert_close(there.forward_dynamics(*given, method="scan").array, expected, 1e3 * EPS)
+
+
 def test_each_thread_has_arrays_of_its_own_on_its_default_stream(torch, library):
     """Which has one number for all threads, and is another one in each."""
     there, kept = zoo.arm(3).to("cuda"), []

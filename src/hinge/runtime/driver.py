@@ -310,18 +310,17 @@ class Driver:
     def recorded(self, card: Card, launches: Callable[[int], None]) -> int:
         """What a function launches on the stream it is given, to be run again as one."""
         with self.on(card):
-            stream = self._number("cuStreamCreate", _NON_BLOCKING, kind=_P)
+            stream, graph = self._number("cuStreamCreate", _NON_BLOCKING, kind=_P), _P()
             try:
                 self.call("cuStreamBeginCapture_v2", stream, _RELAXED)
                 try:
                     launches(stream)
                 finally:
-                    graph = ctypes.c_void_p()
                     self.call("cuStreamEndCapture", stream, ctypes.byref(graph))
-                made = self._number("cuGraphInstantiateWithFlags", graph.value, 0, kind=_P)
-                self.call("cuGraphDestroy", graph.value)
-                return made
+                return self._number("cuGraphInstantiateWithFlags", graph.value, 0, kind=_P)
             finally:
+                if graph.value:
+                    self.call("cuGraphDestroy", graph.value)
                 self.call("cuStreamDestroy_v2", stream)
 
     def replay(self, card: Card, graph: int, stream: int) -> None:
