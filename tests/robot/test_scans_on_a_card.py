@@ -13,8 +13,8 @@ from hinge import zoo
 from hinge.emit.ptx import joins, path_scan
 from hinge.graph.path_scan import dealt
 from hinge.graph.program import trace
-from hinge.robot.scan_card import programs_of
 from hinge.robot.scan_plan import Along, Places, Plan
+from hinge.robot.scan_programs import Programs
 from mechanisms import EPS, ROBOTS, assert_close, random_mask, random_state
 
 BODY = hinge.Inertia(1.0, (0.1, 0.2, -0.1), 0.02 * np.eye(3))
@@ -208,7 +208,7 @@ def test_registers_of_scans(scalar):
     scans = [x for x in plan.operations if isinstance(x, Along)]
     assert len(scans) == 4
     for operation in scans:
-        text, launch = path_scan.path_scan_module(programs_of(operation, EPS), scalar)
+        text, launch = path_scan.path_scan_module(Programs(EPS).scan(operation), scalar)
         figures = assembled(text)
         assert launch.cooperative and launch.shared <= (99 if scalar == "float" else 163) * 1024
         assert figures.registers * launch.threads <= 65536

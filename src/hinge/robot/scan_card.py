@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 import numpy as np
 
-from ..algorithms import log_depth as steps
 from ..emit.ptx.path_scan import LANES
-from ..graph.path_scan import Elements, Joined, PathScan, Slices
-from ..graph.program import Program, trace
 from ..runtime.array_kinds import card_kind
 from ..runtime.cache import digest
 from ..runtime.device_arrays import DeviceArray
@@ -27,12 +24,13 @@ from ..runtime.driver import PER_THREAD, Card, driver
 from ..runtime.gather import packed_copy
 from ..runtime.path_scans import CardScan
 from ..specialize.arrays import array_shape
-from .scan_plan import Along, Each, Operation, Place, Places, Plan, shapes_of
+from .scan_plan import Along, Each, Operation, Place, Places, Plan
+from .scan_programs import Programs
 
 if TYPE_CHECKING:
     from .front import Front
 
-__all__ = ["OnCard", "places_on", "programs_of"]
+__all__ = ["OnCard", "places_on"]
 
 
 def places_on(robot: Front) -> Places:
@@ -160,7 +158,7 @@ class _Prepared:
     def __init__(self, robot: Front, plan: Plan, stream: int) -> None:
         self._robot, self._plan, self._stream = robot, plan, stream
         self._backend: Any = robot._backend
-        self._programs = _Programs(float(np.finfo(robot.dtype).eps))
+        self._programs = Programs(float(np.finfo(robot.dtype).eps))
         arrays = {n: x for n, x in (plan.constant | plan.begun).items() if n not in plan.results}
         self._shapes = {n: x.shape for n, x in arrays.items()}
         self._arrays = {n: self._put(_turned(x), robot.dtype) for n, x in arrays.items()}
@@ -170,8 +168,8 @@ class _Prepared:
         self._tables: list[DeviceArray] = []
         scans = [x for x in plan.operations if isinstance(x, Along)]
         most = max((_totals(plan.places.levels[x.level].lanes) for x in scans), default=0)
-        # of the largest elements, those of inertias
-        self._totals = self._room((most, sum(x.size for x in _INERTIAS)), robot.dtype)
+        size = max((sum(x.size for x in scan.way.none) for scan in scans), default=0)
+        self._totals = self._room((most, size), robot.dtype)
         self._flags = self._room((len(scans), most), np.dtype(np.int32))
         self._scans = 0
         self._brought = self._launch(self._bring())
@@ -286,140 +284,3 @@ def _totals(lanes: int) -> int:
     """How many elements the blocks of so many lanes hand on at most."""
     blocks = lanes // LANES
     return blocks * (blocks.bit_length() + 1)
-
-
-# programs
-
-# of the size of the arrays of an element, and of what two are joined by
-_INERTIAS = [np.empty(shape) for shape in ((6, 6), 6, (6, 6), 6, (6, 6))]
-_FACTORED = [np.empty(shape) for shape in ((6, 6), (6, 6), 6, 6, 6)]
-
-
-@final
-class _Programs:
-    """The functions of a plan as scans."""
-
-    def __init__(self, rounding: float) -> None:
-        self._rounding = rounding
-
-    def key(self, op: Operation) -> tuple[str, ...] | None:
-        """What the code is kept under: it is the same for all robots."""
-        found = _found(op)
-        if isinstance(op, Each):
-            return None if op.key is None else (op.key, str(found))
-        own = op.way.walk.__name__, tuple(op.writes), found, self._rounding
-        return tuple(map(str, own))
-
-    def shapes(self, op: Operation) -> list[tuple[int, ...]]:
-        """Of what an operation reads."""
-        if isinstance(op, Each):
-            return list(op.shapes.values())
-        return list(shapes_of(op.way.walk).values())[len(op.way.enters) :]
-
-    def ends(self, op: Operation) -> list[tuple[int, ...]]:
-        """Of what it writes."""
-        if isinstance(op, Each):
-            return list(_traced(op.fn, self.shapes(op)).outputs)
-        whole = _traced(op.way.walk, list(shapes_of(op.way.walk).values()))
-        return [whole.outputs[i] for i in op.writes]
-
-    def scan(self, op: Operation) -> PathScan:
-        """An operation, traced."""
-        if isinstance(op, Each):
-            return PathScan(_traced(op.fn, self.shapes(op)), _found(op))
-        way, own = op.way, list(shapes_of(op.way.walk).values())
-        carried = len(way.enters)
-
-        def walk(*x: Any) -> tuple[Any, ...]:
-            made = tuple(way.walk(*x))
-            return *made[:carried], *(made[i] for i in op.writes)
-
-        return PathScan(_traced(walk, own), _found(op), self._elements(op, own[carried:]))
-
-    def _elements(self, op: Along, given: list[tuple[int, ...]]) -> Elements:
-        way, none = op.way, op.way.none
-        own = [x.shape for x in none]
-
-        def begin(*x: Any) -> tuple[Any, ...]:
-            return tuple(way.sweep(*none, *(x[i] for i in op.swept)))
-
-        def extend(*x: Any) -> tuple[Any, ...]:
-            element, rest = x[: len(none)], x[len(none) :]
-            return tuple(way.sweep(*element, *(rest[i] for i in op.swept)))
-
-        join = self._joined() if way.join is None else _traced(way.join, [*own, *own])
-        programs = _traced(begin, given), _traced(extend, [*own, *given]), join
-        return Elements(*programs, tuple(none), way.enters)
-
-    def _joined(self) -> Joined:
-        """The product of elements, a column of it for each warp."""
-        size = sum(x.size for x in _INERTIAS)
-        i, j = (steps.Element(*_numbered(_INERTIAS, start)) for start in (0, size))
-        f = steps.Factored(*_numbered(_FACTORED, 2 * size))
-        made = sum(x.size for x in _FACTORED)
-        e = steps.Element(*_numbered(_INERTIAS, 2 * size + made))
-        one, minus = _numbered([np.eye(6), np.eye(6)], 3 * size + made)
-
-        def factored(C: Any, b: Any, J: Any, eta: Any) -> tuple[Any, ...]:
-            return steps.factored(C, b, J, eta, self._rounding)
-
-        own = np.arange(made)
-        first = _slices(factored, [(i.C, i.b, j.J, j.eta)], [np.stack([own, own], 1)])
-        ends = _columns(steps.Element(*_numbered(_INERTIAS, made)), made + size)
-        second = _slices(steps.met, steps.meetings(i, j, f, one, minus), ends)
-        third = _slices(steps.carried, steps.carryings(i, j, e, one), _columns(i, size))
-        constants = np.stack([np.eye(6), -np.eye(6)]).ravel()
-        return Joined((first, second, third), made + size, constants)
-
-
-def _numbered(like: Sequence[np.ndarray], start: int) -> list[np.ndarray]:
-    """Numbers for the entries of arrays, counted through all of them."""
-    ends = np.cumsum([start, *(x.size for x in like)])
-    return [k + np.arange(x.size).reshape(x.shape) for k, x in zip(ends, like, strict=False)]
-
-
-def _columns(to: steps.Element, none: int) -> list[np.ndarray]:
-    """Where columns of a product go: of what is symmetric those below the diagonal, to both sides.
-
-    none: the place for the others.
-    """
-    below = np.tri(6, dtype=bool)
-    found = [np.stack([to.A[:, c]] * 2, 1) for c in range(6)]
-    for vector, matrix in ((to.b, to.C), (to.eta, to.J)):
-        found.append(np.stack([vector] * 2, 1))
-        both = np.stack([matrix, matrix.T], 2)
-        found += [np.where(below[:, c, None], both[:, c], none) for c in range(6)]
-    return found
-
-
-def _slices(
-    fn: Callable[..., Any], given: Sequence[tuple[Any, ...]], ends: Sequence[np.ndarray]
-) -> tuple[Slices, ...]:
-    """A function of several slices, by the numbers of their entries: one program for each shape."""
-    alike: dict[Any, list[int]] = {}
-    for k, arrays in enumerate(given):
-        alike.setdefault(tuple(x.shape for x in arrays), []).append(k)
-    return tuple(
-        Slices(
-            _traced(fn, shapes),
-            np.array([np.concatenate([x.ravel() for x in given[k]]) for k in own]),
-            np.array([ends[k] for k in own]),
-        )
-        for shapes, own in alike.items()
-    )
-
-
-def _found(op: Operation) -> tuple[bool, ...]:
-    """Of all that it reads and writes, whether it is found by a table."""
-    writes = op.writes.values() if isinstance(op, Along) else op.writes
-    return tuple(x.rows is not None for x in (*op.reads, *writes))
-
-
-def programs_of(op: Operation, rounding: float) -> PathScan:
-    """An operation of a plan as a scan."""
-    return _Programs(rounding).scan(op)
-
-
-def _traced(fn: Callable[..., Any], shapes: Sequence[tuple[int, ...]]) -> Program:
-    """A function as a program, of several results or one."""
-    return trace(fn, shapes, fn.__name__)

@@ -24,7 +24,7 @@ from ..specialize.canonical import Reframed
 from ..specialize.kinds import AT, Kind, find_kinds
 from ..specialize.paths import Level, levels, stretches
 
-__all__ = ["Along", "Each", "Operation", "Place", "Places", "Plan", "Stretches", "Way"]
+__all__ = ["INERTIAS", "Along", "Each", "Operation", "Place", "Places", "Plan", "Stretches", "Way"]
 __all__ += ["shapes_of"]
 
 _SHAPES: dict[str, tuple[int, ...]] = {
@@ -266,7 +266,7 @@ class Plan:
         each = np.arange(self.mech.nv)
         if self.split:
             given = [Place(n, each) for n in ("active", "qdd_active", "tau_passive")]
-            yield _each(steps.split, given, [Place("qdd", each), Place("tau", each)])
+            yield _each_dof(steps.split, given, [Place("qdd", each), Place("tau", each)])
         yield from self._motions()
         for n in outward:
             yield from self._outward(n)
@@ -278,7 +278,7 @@ class Plan:
             for n in outward:
                 yield self._driven(n)
             known = [Place(n, each) for n in ("active", "qdd", "tau", "change", "forces")]
-            yield _each(steps.put_together, known, [Place(n, each) for n in self.results])
+            yield _each_dof(steps.put_together, known, [Place(n, each) for n in self.results])
 
     def _motions(self) -> Iterator[Each]:
         """Poses and hinge maps, kind by kind."""
@@ -303,40 +303,19 @@ class Plan:
             shapes |= {"qdd": v.shape[1:]} if self.split else {}
             yield Each(_local_motion(kind, differ), shapes, reads, writes)
 
-    def _each(
-        self, fn: Callable[..., Any], reads: Sequence[Place], writes: Sequence[Place]
-    ) -> Each:
-        """A function of `log_depth.py`."""
-        return Each(fn, shapes_of(fn), reads, writes, fn.__name__)
-
-    def _along(
-        self,
-        way: Way,
-        n: int,
-        writes: Mapping[int, str | Place],
-        *given: Place,
-        inward: bool = False,
-    ) -> Along:
-        """given: what the walk takes; the sweep takes those of the same names."""
-        walk = list(signature(way.walk).parameters)[len(way.enters) :]
-        swept = [_ALIAS.get((way.walk, x), x) for x in walk]
-        names = list(signature(way.sweep).parameters)[len(way.none) :]
-        kept = {i: x if isinstance(x, Place) else Place(x) for i, x in writes.items()}
-        return Along(way, n, inward, given, [swept.index(x) for x in names], kept)
-
     def _outward(self, n: int) -> Iterator[Operation]:
         """V, then α̂ and f̂ (1)."""
         at, parents = self._begins(n)
         own = [Place(x, at) for x in ("R", "p", "W", "own")]
         carrier = [Place(x, parents) for x in ("V", "alpha")]
-        yield self._each(steps.first_step, [*own, *carrier], own[2:])
+        yield _each_place(steps.first_step, [*own, *carrier], own[2:])
         pose = [Place(x) for x in ("R", "p", "s")]
-        yield self._along(VELOCITIES, n, {0: "V", 1: "a"}, *pose, Place("W"), Place("own"))
+        yield _along(VELOCITIES, n, {0: "V", 1: "a"}, *pose, Place("W"), Place("own"))
         loads = Place("no_load")
         if "f_ext" in self.external:
             loads = Place("f_ext", self._of_level(self._bodies, n))
         rest = Place("a"), Place("V"), Place("inertia"), loads
-        yield self._along(FORCES, n, {0: "alpha", 1: "f"}, *pose, *rest)
+        yield _along(FORCES, n, {0: "alpha", 1: "f"}, *pose, *rest)
 
     def _inward(self, n: int) -> Iterator[Operation]:
         """What is left with the bodies, and what limbs hand on."""
@@ -348,18 +327,18 @@ class Plan:
             active = Place("active", self._of_level(self._per_dof, n))
             reads = [Place("H", here), Place("armature", here), active]
             writes = [Place("H_passive", here), Place("armature_passive", here)]
-            yield self._each(steps.passive_part, reads, writes)
+            yield _each_place(steps.passive_part, reads, writes)
             H, armature = Place("H_passive"), Place("armature_passive")
         pose = [Place(x) for x in ("R", "p", "s")]
         kept = {2: "P", 3: "z", 4: "G", 5: "nu", 6: "C", 7: "b"}
         M = Place("M_all" if self.branched else "M")
         given = *pose, H, armature, M, Place("f"), tau
-        yield self._along(INERTIAS, n, kept, *given, inward=True)
+        yield _along(INERTIAS, n, kept, *given, inward=True)
         for order, limbs, carriers in self._limbs(n):
             own = [Place("M_all" if order else "M", carriers), Place("f", carriers)]
             limb = [Place(x, limbs) for x in ("C", "b")]
             writes = [Place("M_all", carriers), own[1]]
-            yield self._each(steps.with_limb, [*own, *limb], writes)
+            yield _each_place(steps.with_limb, [*own, *limb], writes)
 
     def _limbs(self, n: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
         """The paths of a level that do not begin on the ground: of each body the first, …"""
@@ -378,11 +357,11 @@ class Plan:
         if n:
             at, parents = self._begins(n)
             reads = [Place("R", at), Place("p", at), Place("change_alpha", parents)]
-            yield self._each(steps.given_step, reads, [Place("given", at)])
+            yield _each_place(steps.given_step, reads, [Place("given", at)])
         H = "H_passive" if self.split else "H"
         given = [Place(x) for x in ("R", "p", "s", H, "G", "nu", "given")]
         kept = {0: "change_alpha", 1: Place("change", self._of_level(self._per_dof, n))}
-        yield self._along(CHANGES, n, kept, *given)
+        yield _along(CHANGES, n, kept, *given)
 
     def _driven(self, n: int) -> Each:
         """τ of degrees of freedom whose accelerations are given."""
@@ -390,15 +369,31 @@ class Plan:
         here = np.arange(level.first, level.first + level.size)
         reads = [Place(x, here) for x in ("H", "P", "z", "change_alpha", "armature")]
         writes = [Place("forces", table)]
-        return self._each(steps.driven_forces, [*reads, Place("qdd", table)], writes)
+        return _each_place(steps.driven_forces, [*reads, Place("qdd", table)], writes)
 
 
 # the sweep that finds α̂ is one of velocities, which are accelerations there
 _ALIAS = {(steps.force_step, "a"): "W"}
 
 
-def _each(fn: Callable[..., Any], reads: Sequence[Place], writes: Sequence[Place]) -> Each:
-    """A function of single degrees of freedom."""
+def _along(
+    way: Way, n: int, writes: Mapping[int, str | Place], *given: Place, inward: bool = False
+) -> Along:
+    """A scan along level n; given: what the walk takes, the sweep takes those of the same names."""
+    walk = list(signature(way.walk).parameters)[len(way.enters) :]
+    swept = [_ALIAS.get((way.walk, x), x) for x in walk]
+    names = list(signature(way.sweep).parameters)[len(way.none) :]
+    kept = {i: x if isinstance(x, Place) else Place(x) for i, x in writes.items()}
+    return Along(way, n, inward, given, [swept.index(x) for x in names], kept)
+
+
+def _each_place(fn: Callable[..., Any], reads: Sequence[Place], writes: Sequence[Place]) -> Each:
+    """A function of `log_depth.py` on what places have."""
+    return Each(fn, shapes_of(fn), reads, writes, fn.__name__)
+
+
+def _each_dof(fn: Callable[..., Any], reads: Sequence[Place], writes: Sequence[Place]) -> Each:
+    """One on single numbers, those of degrees of freedom."""
     return Each(fn, dict.fromkeys(signature(fn).parameters, ()), reads, writes, fn.__name__)
 
 

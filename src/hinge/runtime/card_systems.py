@@ -154,8 +154,8 @@ class SystemsLauncher:
         # in the order of the stream: what comes after may have it
         room = self._driver.allocate(self.card, self._size * some, stream)
         try:
+            areas = self._areas(room, some)
             for first in range(0, samples, some):
-                areas = self._areas(room, some)
                 self._some(values, first, min(some, samples - first), areas, stream)
         finally:
             self._driver.free(self.card, room, stream)

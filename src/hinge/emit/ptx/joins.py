@@ -21,19 +21,8 @@ from ..llvm.flavor import Flavor
 from .staging import SHARED, moved
 from .thread import ThreadBody
 
-__all__ = [
-    "CAME",
-    "FEW",
-    "LANES",
-    "PITCH",
-    "WARPS",
-    "WHOLE",
-    "Room",
-    "by_warps",
-    "entry_of",
-    "stage_of",
-]
-__all__ += ["whole_join", "written"]
+__all__ = ["CAME", "FEW", "LANES", "PITCH", "WARPS", "WHOLE", "Room", "by_warps", "entry_of"]
+__all__ += ["stage_of", "whole_join", "written"]
 
 # stretches of a block, warps that work at them, and how many of these share what is done once:
 # more would be more code to fetch, which takes longer than to run it
@@ -226,7 +215,8 @@ class _Sliced:
 
 def _step(places: np.ndarray, axis: int) -> np.ndarray:
     """From an entry to the next along an axis, of each slice; 0 if there is only one."""
-    first = np.moveaxis(places, axis + 1, 1).reshape(len(places), places.shape[axis + 1], -1)[
-        :, :, 0
-    ]
-    return first[:, 1] - first[:, 0] if first.shape[1] > 1 else np.zeros(len(places), int)
+    if places.shape[axis + 1] < 2:
+        return np.zeros(len(places), int)
+    others = [0] * (places.ndim - 1)
+    first, second = (places[(slice(None), *others[:axis], i, *others[axis + 1 :])] for i in (0, 1))
+    return second - first
