@@ -82,11 +82,14 @@ def multiplied(graph: Any, a: Any, b: Any) -> Any:
         return negated(graph, multiplied(graph, a.args[0], b))
     if b.op == "neg":
         return negated(graph, multiplied(graph, a, b.args[0]))
-    for x, d in ((a, b), (b, a)):
-        if x.op == "div" or x.op == "mul":
-            rest = _cancelled(graph, x, d)
-            if rest is not None:
-                return rest
+    if a.op == "div" or a.op == "mul":
+        rest = _cancelled(graph, a, b)
+        if rest is not None:
+            return rest
+    if b.op == "div" or b.op == "mul":
+        rest = _cancelled(graph, b, a)
+        if rest is not None:
+            return rest
     return graph.pair("mul", a, b)
 
 
