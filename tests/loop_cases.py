@@ -10,6 +10,7 @@ from hinge.graph.scalar import Graph
 from hinge.specialize.arrays import array_shape
 from hinge.specialize.canonical import Reframed, canonical
 from hinge.specialize.loops import trace_loops
+from hinge.specialize.walks import walk_to
 
 ARRAYS = {
     "inverse_dynamics": ("q", "qd", "qdd", "f_ext"),
@@ -37,7 +38,8 @@ def frame_in_loops(robot, frame, reference="aligned", way=None):
     """The Jacobian; way: to a frame that is not the one, perhaps."""
     algorithm = partial(algorithms.jacobian, frame=frame, reference=reference)
     mech, arrays = robot.mechanism, {"q": (robot.nq,)}
-    return trace_loops(algorithm, Reframed.same(mech), arrays, "jacobian", frame=way or frame)
+    walks = [walk_to(mech, (way or frame,))]
+    return trace_loops(algorithm, Reframed.same(mech), arrays, "jacobian", walks=walks)
 
 
 def swapping():

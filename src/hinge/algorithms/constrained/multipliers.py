@@ -143,12 +143,10 @@ def per_row(slices: Sequence[slice], values: np.ndarray) -> np.ndarray:
 
 def _uncoupled(A: np.ndarray, slices: Sequence[slice], mask: np.ndarray) -> np.ndarray:
     """A without what couples constraints of which one does not act."""
-    out = A.copy()
-    for i, rows in enumerate(slices):
-        for j, columns in enumerate(slices[:i]):
-            out[rows, columns] = mask[i] * mask[j] * A[rows, columns]
-            out[columns, rows] = out[rows, columns].T
-    return out
+    n = len(mask)
+    both = [[1.0 if i == j else mask[i] * mask[j] for j in range(n)] for i in range(n)]
+    rows = per_row(slices, np.arange(n))
+    return A * np.array(both).reshape(n, n)[rows][:, rows]
 
 
 def _terms(A: np.ndarray, forces: np.ndarray, b: np.ndarray) -> np.ndarray:
