@@ -125,7 +125,8 @@ def test_a_long_tree_with_branches_is_held():
     given = given_of(robot, ("q", "qd", "tau"), ends)
     assert isinstance(_program(robot, ends), LoopProgram)
     expected = robot.alg.constrained_forward_dynamics(**given, constraints=ends)
-    for a, x in zip(robot.constrained_forward_dynamics(**given, constraints=ends), expected, strict=True):
+    found = robot.constrained_forward_dynamics(**given, constraints=ends)
+    for a, x in zip(found, expected, strict=True):
         assert_close(a, x, 1e5 * EPS)
 
 
@@ -133,8 +134,8 @@ def _bush():
     """Two branches of twenty bodies on a trunk of ten."""
     b = hinge.MechanismBuilder("bush")
     inertia = hinge.Inertia(1.0, (0.1, 0.0, 0.0), np.diag([0.01, 0.02, 0.02]))
-    for branch, start, count in (("trunk", None, 10), ("left", "trunk9", 20), ("right", "trunk9", 20)):
-        parent = start
+    branches = ("trunk", None, 10), ("left", "trunk9", 20), ("right", "trunk9", 20)
+    for branch, parent, count in branches:
         for i in range(count):
             axis = hinge.Revolute((0.0, 0.0, 1.0) if i % 2 else (0.0, 1.0, 0.0))
             at = hinge.Transform(translation=(0.2, 0.1 if branch == "left" else 0.0, 0.0))

@@ -195,7 +195,7 @@ def _(
     mech: Mechanism,
     q: np.ndarray,
     places: Sequence[Held],
-    f: Any,
+    z: Any,
     tau: np.ndarray,
     active: np.ndarray | None = None,
 ) -> Response:
@@ -203,7 +203,7 @@ def _(
     s = np.ones(mech.nv) if active is None else 1 - active
     M = mass_matrix(mech, q) * s * s[:, None] + np.diag(1 - s)
     K = solved_jacobian(mech, q, places) * s
-    free = solve_spd(M, s * (np.asarray(tau) - _joint_forces(mech, q, f)))
+    free = solve_spd(M, s * (np.asarray(tau) - _joint_forces(mech, q, z)))
     moved = solve_spd(M, K.T)
     slices, H, phi = row_slices([h.constraint for h in places]), mech.H(q), mech.phi(q)
     units = mech.rates(np.array([0.0 if is_zero(x) else 1 / sqrt(x) for x in np.diagonal(M)]))

@@ -40,9 +40,7 @@ def inverse_dynamics(
     return joint_forces(mech, H, phi, motion(mech, H, phi, q, qd, qdd, f_ext).f, qdd)
 
 
-def joint_forces(
-    mech: Tree, H: PerBody, phi: PerBody, f: Slot, qdd: np.ndarray
-) -> np.ndarray:
+def joint_forces(mech: Tree, H: PerBody, phi: PerBody, f: Slot, qdd: np.ndarray) -> np.ndarray:
     """The inward sweep (4) and (5) over the forces that bodies need, which it uses up.  O(N)."""
     qdd_, (tau,) = mech.rates(qdd), mech.slots(1)
     for p, k in mech.inward():

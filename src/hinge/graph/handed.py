@@ -33,7 +33,10 @@ def with_values_handed_on(
 
 
 class _Handed:
-    """What is handed on: its place by the number of its node; asked: what no step has stored yet."""
+    """What is handed on.
+
+    place: by the number of its node; asked: nodes that no step was found to make yet.
+    """
 
     def __init__(self, slot: int) -> None:
         self.slot = slot

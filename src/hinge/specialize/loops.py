@@ -74,6 +74,7 @@ from .walks import Mark, Walk
 
 __all__ = ["trace_loops"]
 
+
 def trace_loops(
     algorithm: Callable[Concatenate[Tree, ...], Any],
     form: Reframed,

@@ -238,6 +238,7 @@ class SharedSlot:
 
     @value.setter
     def value(self, value: Any) -> None:
+        """Store it, when the step at hand is done."""
         self.kind = type(value) if hasattr(value, "numbers") else None
         numbers = np.asarray(value if self.kind is None else value.numbers)
         self.shape, sizes = numbers.shape, self.tracer.sizes

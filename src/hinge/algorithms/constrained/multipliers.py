@@ -25,7 +25,7 @@ import numpy as np
 
 from ...algebra.small import Factor, is_zero, mirror_lower, one_below_zero, sign
 from ...errors import ArgumentError, SingularError
-from ...model.mechanism import Mechanism
+from ...model.protocol import Descents
 from .description import AXES, Constraint
 from .response import Felt
 
@@ -118,7 +118,7 @@ def generalized_inverse(felt: Felt, mask: np.ndarray | None = None) -> np.ndarra
 
 
 def refuse_conflict(
-    where: str, mech: Mechanism, constraints: Sequence[Constraint], missed: np.ndarray
+    where: str, mech: Descents, constraints: Sequence[Constraint], missed: np.ndarray
 ) -> None:
     """Raise if numbers say that the constraints contradict each other, or the joints."""
     if missed.dtype.kind != "f" or not (missed > 0).any():

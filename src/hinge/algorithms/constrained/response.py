@@ -133,7 +133,9 @@ class _Sums:
         self.reaches = [Reach(mech, h) for h in places]
         sizes = [len(h.axes) for h in places]
         self.free, self.bound = ([mech.shared(np.zeros(n)) for n in sizes] for _ in range(2))
-        self.A = [[mech.shared(np.zeros((n, m))) for m in sizes[: i + 1]] for i, n in enumerate(sizes)]
+        self.A = [
+            [mech.shared(np.zeros((n, m))) for m in sizes[: i + 1]] for i, n in enumerate(sizes)
+        ]
 
     def passing(self, k: Any) -> list[int]:
         """The constraints on whose ways body k is."""
