@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge import Contact, LoopConstraint, SingularError, zoo
+from hinge import Contact, LoopConstraint, SingularError, TraceError, zoo
 from hinge.graph.interpret import interpret
 from hinge.graph.loop import LoopProgram
 from hinge.runtime.cpu import Cpu
@@ -14,7 +14,7 @@ from hinge.runtime.kernel import Kernel
 from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
 from hinge.specialize.programs import robot_program, unrolled_program
-from hinge.specialize.walks import walks_of
+from hinge.specialize.walks import walk_to, walks_of
 from loop_cases import held_in_loops
 from mechanisms import EPS, assert_close, everything, random_state
 
@@ -214,6 +214,43 @@ def test_what_belongs_to_no_body():
     for found in (interpret(program, [qd, np.array(0.5)]), Kernel(program)(qd, 0.5)):
         for a, b in zip(found, expected, strict=True):
             assert_close(a, b, 10 * EPS)
+
+
+def test_errors_and_biases_of_constraints_are_loops_too():
+    """What an algorithm gives belongs to no body at all."""
+    constraints, s = (*LONG["closed"], Contact("link30", anchor=np.eye(4))), random_state(SNAKE, 2)
+    for name, given in (("constraint_error", (s.q,)), ("constraint_bias", (s.q, s.qd))):
+        kernel = SNAKE.kernel(name, *("q", "qd")[: len(given)], constraints=constraints)
+        assert isinstance(kernel.program, LoopProgram)
+        expected = getattr(SNAKE.alg, name)(*given, constraints)
+        assert_close(kernel(*given), expected, 1000 * EPS)
+
+
+def test_a_long_robot_in_contact_is_simulated():
+    """In one kernel; with a law that cannot be traced, by calls of the robot's methods."""
+    robot, settings = zoo.snake(44), {"duration": 0.02, "dt": 1e-3, "constraints": Contact("tail")}
+    q = robot.random_configuration(3)
+
+    def unknown(t, q, qd):
+        return np.zeros(robot.nv) if float(t) >= 0 else qd
+
+    traced = hinge.simulate(robot, q, **settings)
+    called = hinge.simulate(robot, q, tau=unknown, **settings)
+    assert_close(traced.q[-1], called.q[-1], 1e5 * EPS)
+
+
+def test_what_children_add_cannot_be_read_of_a_body():
+    def summed(mech, qd):
+        x, rates = *mech.slots(1), mech.rates(qd)
+        for _, k in mech.outward():
+            x[k] = rates[k]
+        for p, k in mech.inward():
+            x[p] = x[p] + x[k]
+        return x[4] * np.ones(2)
+
+    mech = ARM.mechanism
+    with pytest.raises(TraceError, match=r"not what their children add .* read of \['link4'\]"):
+        trace_loops(summed, canonical(mech), {"qd": (9,)}, "x", None, [walk_to(mech, ("link4",))])
 
 
 def test_values_at_the_ends_of_walks():

@@ -419,10 +419,16 @@ class LoopMechanism:
             self.kept[slot, body] = self.slot_number()
         return self.kept[slot, body]
 
-    def kept_by(self, slot: int) -> int | None:
+    def kept_by(self, slot: int, row: str) -> int | None:
         """As in `slots.Tracer`."""
-        asked = ((body, number) for (s, body), number in self.known.kept.items() if s == slot)
-        return next((number for body, number in asked if self.is_at(body)), None)
+        asked = {body: number for (s, body), number in self.known.kept.items() if s == slot}
+        if asked and row == PARENT:
+            names = [self.mech.bodies[body].name for body in asked]
+            raise TraceError(
+                f"{self.mech.name!r}: after a sweep loops have what bodies store themselves, not "
+                f"what their children add to it, as is read of {names}; use mech.shared"
+            )
+        return next((number for body, number in asked.items() if self.is_at(body)), None)
 
     def _sweep(
         self, backwards: bool, among: Callable[[Kind], bool] = lambda kind: True
@@ -531,8 +537,8 @@ class LoopMechanism:
         gathered = [part.gathered(self.mech) for part in parts if not isinstance(part, Matrix)]
         results = tuple(place for _, entries in gathered for place in entries)
         shapes = [shape for shape, _ in gathered] or [(self.nv, self.nv)] * len(matrices)
-        stages, handed = with_values_handed_on(self.stages, self.first_nodes, len(self.sizes))
-        sizes = [*self.sizes, handed]
+        slots = len(self.sizes)
+        stages, handed = with_values_handed_on(self.stages, self.first_nodes, slots + 1)
         stages = fused(
             stage for stage in pruned(stages, results) if stage.visits_any or stage.before.stores
         )
@@ -540,13 +546,13 @@ class LoopMechanism:
         for k, way in enumerate(self.ways.of, 1):
             if way != ZERO:
                 lower[way].add(self.role_of[k])
-        stages, angles = with_angles_kept(stages, len(sizes), lower)
+        stages, angles = with_angles_kept(stages, slots, lower)
         stages, visits = with_numbers_made(stages, self._visits())
         return LoopProgram(
             name,
             tuple(self.arrays.values()),
             tuple(shapes),
-            (*sizes, angles),
+            (*self.sizes, angles, *([handed] if handed else [])),
             len(self.mech.bodies),
             self.start,
             pruned(stages, results),

@@ -74,8 +74,8 @@ class Tracer(Protocol):
         """The number of the shared slot with what a body at the end of a walk has in a slot."""
         ...
 
-    def kept_by(self, slot: int) -> int | None:
-        """The same of the body at hand, None if nobody asks for it."""
+    def kept_by(self, slot: int, row: str) -> int | None:
+        """The same of the body whose row is written, None if nobody asks for it."""
         ...
 
     def pair_slot(self) -> int:
@@ -207,8 +207,8 @@ class Slot:
             return
         if row == OWN:
             tracer.shapes[self.number, tracer.step.kinds[OWN]] = value.shape
-            if (kept := tracer.kept_by(self.number)) is not None:
-                tracer.step.written[kept, GROUND] = value
+        if (kept := tracer.kept_by(self.number, row)) is not None:
+            tracer.step.written[kept, GROUND] = value
         tracer.step.values[self.number, row] = value
         tracer.step.written[self.number, row] = value
 

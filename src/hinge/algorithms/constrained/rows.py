@@ -103,9 +103,9 @@ def constraint_jacobian(
     return in_given_axes(places, solved_jacobian(mech, q, places))
 
 
-@algorithm()
+@algorithm(loops=True)
 def constraint_bias(
-    mech: Mechanism,
+    mech: Descents,
     q: np.ndarray,
     qd: np.ndarray,
     constraints: Sequence[Constraint],
@@ -118,9 +118,9 @@ def constraint_bias(
     return in_given_axes(places, wanted(places, moving.V, moving.alpha).k)
 
 
-@algorithm()
+@algorithm(loops=True)
 def constraint_error(
-    mech: Mechanism,
+    mech: Descents,
     q: np.ndarray,
     constraints: Sequence[Constraint],
     anchors: np.ndarray | None = None,
