@@ -213,7 +213,8 @@ class LoopProgram:
             inner = stage.inner
             climbs = [[inner.index(step) for step in climb] for climb in stage.climbs]
             lines.append(repr((stage.backwards, climbs)))
-            lines += [step.text for step in (stage.before, *stage.steps, *inner)]
+            lines += [f"before {stage.before.text}"] if stage.before.stores else []
+            lines += [step.text for step in (*stage.steps, *inner)]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     @property

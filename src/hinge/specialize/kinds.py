@@ -51,16 +51,26 @@ class Kind:
 
     example: the first of them; v: where it has its rates; held: whether no DoF before any of them
     is passive; marks: where they are on each walk.
+    passing: the rows of all bodies that walks pass alike, whether they end or meet there or not: a
+    step that does not ask for that is the same for all of them.
     """
 
-    def __init__(self, example: Body, v: slice, held: bool, marks: tuple[Mark, ...]) -> None:
+    def __init__(
+        self,
+        example: Body,
+        v: slice,
+        held: bool,
+        marks: tuple[Mark, ...],
+        passing: list[tuple[float, ...]],
+    ) -> None:
         self.example, self.v, self.held, self.marks = example, v, held, marks
         self.table: list[tuple[float, ...]] = []
+        self.passing = passing
 
     @cached_property
     def common(self) -> list[float | None]:
-        """The numbers in which no two of them differ, None for the others."""
-        columns = (set(column) for column in zip(*self.table, strict=True))
+        """The numbers in which no two that walks pass alike differ, None for the others."""
+        columns = (set(column) for column in zip(*self.passing, strict=True))
         return [column.pop() if len(column) == 1 else None for column in columns]
 
     def body(self, number: Callable[[int], Any]) -> Body:
@@ -84,22 +94,26 @@ def find_kinds(
     mech = form.mechanism
     places = [marks(mech, walk) for walk in walks]
     on_walks = [tuple(place[k] for place in places) for k in range(len(mech.bodies))]
+    passed = [tuple(mark.carries for mark in own) for own in on_walks]
     rows = {k: _numbers(body, form.frames[k].inv) for k, body in enumerate(mech.bodies[1:], 1)}
     kinds: dict[Any, tuple[int, Kind]] = {}
+    tables: dict[Any, list[tuple[float, ...]]] = {}
     kind_of, held = {}, [held for _, held in _driven(mech, active)]
-    for k, key in _told_apart(_keys(mech, active, on_walks), rows).items():
+    for k, alike in _told_apart(_keys(mech, active, passed), rows).items():
+        key, passing = (alike, on_walks[k]), tables.setdefault(alike, [])
+        passing.append(rows[k])
         if key not in kinds:
             body = mech.bodies[k]
             example = replace(body, joint=_geometry(body.joint))
             v = mech.v_slice(body.joint_name)
-            kinds[key] = len(kinds), Kind(example, v, held[k], on_walks[k])
+            kinds[key] = len(kinds), Kind(example, v, held[k], on_walks[k], passing)
         kind_of[k], kind = kinds[key]
         kind.table.append(rows[k])
     return [kind for _, kind in kinds.values()], kind_of
 
 
 def _keys(
-    mech: Mechanism, active: Sequence[bool] | None, on_walks: Sequence[tuple[Mark, ...]]
+    mech: Mechanism, active: Sequence[bool] | None, passed: Sequence[tuple[tuple[bool, ...], ...]]
 ) -> dict[int, Any]:
     """What bodies that one step can serve have in common."""
     keys = {}
@@ -107,7 +121,7 @@ def _keys(
         joint = mech.bodies[k].joint
         # hinges differ in their zero only, which is among the numbers
         own = () if _is_hinge(joint) else (type(joint), repr(_geometry(joint)))
-        keys[k] = (own, driven, on_walks[k], mech.bodies[k].offset)
+        keys[k] = (own, driven, passed[k], mech.bodies[k].offset)
     return keys
 
 

@@ -25,6 +25,7 @@ algorithm is traced again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, Concatenate, NamedTuple
 
@@ -542,6 +543,11 @@ class LoopMechanism:
         stages = fused(
             stage for stage in pruned(stages, results) if stage.visits_any or stage.before.stores
         )
+        # kinds that walks tell apart need not do otherwise
+        stages = [
+            replace(stage, steps=tuple(map(self._same, stage.steps))) if self.walks else stage
+            for stage in stages
+        ]
         lower: list[set[int]] = [set() for _ in self.ways.kinds]
         for k, way in enumerate(self.ways.of, 1):
             if way != ZERO:
