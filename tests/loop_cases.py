@@ -10,6 +10,7 @@ from hinge.graph.scalar import Graph
 from hinge.specialize.arrays import array_shape
 from hinge.specialize.canonical import Reframed, canonical
 from hinge.specialize.loops import trace_loops
+from hinge.specialize.walks import walk_to, walks_of
 
 ARRAYS = {
     "inverse_dynamics": ("q", "qd", "qdd", "f_ext"),
@@ -37,7 +38,17 @@ def frame_in_loops(robot, frame, reference="aligned", way=None):
     """The Jacobian; way: to a frame that is not the one, perhaps."""
     algorithm = partial(algorithms.jacobian, frame=frame, reference=reference)
     mech, arrays = robot.mechanism, {"q": (robot.nq,)}
-    return trace_loops(algorithm, Reframed.same(mech), arrays, "jacobian", frame=way or frame)
+    walks = [walk_to(mech, (way or frame,))]
+    return trace_loops(algorithm, Reframed.same(mech), arrays, "jacobian", walks=walks)
+
+
+def held_in_loops(robot, name, arrays, constraints, active=None):
+    """An algorithm of a mechanism that is held."""
+    static = {"constraints": constraints} | ({} if active is None else {"active": active})
+    mech, algorithm = robot.mechanism, partial(getattr(algorithms, name), **static)
+    shapes = {a: array_shape(mech, a, static) for a in arrays}
+    walks = walks_of(mech, static)
+    return trace_loops(algorithm, canonical(mech), shapes, name, active, walks)
 
 
 def swapping():

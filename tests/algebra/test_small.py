@@ -34,6 +34,12 @@ def test_a_sparse_matrix_is_solved_with(columns):
     assert np.abs(b.T @ expected - half.T @ (kept.d_inv * half.T).T).max() <= 8 * scale
 
 
+def test_a_factor_is_its_numbers():
+    kept, b = Factor(arrow(numbers())), np.random.default_rng(6).normal(size=SIZE)
+    again = Factor.of_numbers(kept.numbers)
+    assert again.rows == kept.rows and np.array_equal(again.solve(b), kept.solve(b))
+
+
 def test_zeros_cost_nothing():
     """n − 1 rows of L have nothing but the diagonal: 2 products each to solve, one to factor."""
     program = trace(lambda x, b: solve_spd(arrow(x), b), [(len(ARROW),), (SIZE,)])

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge import zoo
+from hinge import Contact, LoopConstraint, zoo
 from hinge.emit.c.source import c_source
 from hinge.graph.interpret import interpret
 from hinge.graph.loop import LoopProgram
 from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
 from hinge.specialize.routing import MOST_UNROLLED
-from loop_cases import frame_in_loops, looped, split_in_loops, swapping
+from loop_cases import frame_in_loops, held_in_loops, looped, split_in_loops, swapping
 from mechanisms import EPS, assert_close, assert_same_bits, everything, random_state
 from with_c import SCALARS, Compiled, assert_lonely, both, compile_c, compiled
 
@@ -66,6 +66,24 @@ def test_a_split_mechanism_in_c(tmp_path):
     got = Compiled(program, "double", tmp_path)(*given)
     for a, b in zip(got, robot.alg.hybrid_dynamics(*given, active=active), strict=True):
         assert_close(a, b, 1e4 * EPS)
+
+
+@compiled
+@pytest.mark.parametrize("scalar", ["double", "float"])
+def test_a_mechanism_that_is_held_in_c(scalar, tmp_path):
+    """What belongs to no body: sums, the forces of constraints, marks and anchors."""
+    robot, arrays = zoo.quadruped(), ("q", "qd", "tau", "mask", "anchors")
+    constraints = Contact("FL_foot", stiffness=4.0), LoopConstraint("FR_foot", "RL_foot", axes=(5,))
+    program = held_in_loops(robot, "constrained_forward_dynamics", arrays, constraints)
+    s, anchor = random_state(robot, 5), np.eye(4)[None]
+    given = s.q, s.qd, s.qdd, np.ones(2), anchor
+    got = Compiled(program, scalar, tmp_path)(*given)
+    expected = robot.alg.constrained_forward_dynamics(
+        *given[:3], constraints, mask=given[3], anchors=anchor
+    )
+    eps = np.finfo(np.float32 if scalar == "float" else float).eps
+    for a, b in zip(got, expected, strict=True):
+        assert_close(a, b, 1e4 * eps)
 
 
 @compiled

@@ -9,7 +9,7 @@ import hinge
 from emit.everything import both_dtypes
 from emit.on_cpu import OnCpu
 from emit.test_scan import SCANS, arguments, make
-from hinge import zoo
+from hinge import Contact, LoopConstraint, zoo
 from hinge.emit.ptx.loop import loop_module
 from hinge.emit.ptx.scan import scan_module
 from hinge.graph.interpret import interpret
@@ -19,7 +19,7 @@ from hinge.graph.scan import Scan
 from hinge.motion.steps import motion_kernel
 from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
-from loop_cases import ARRAYS, frame_in_loops, looped, split_in_loops, swapping
+from loop_cases import ARRAYS, frame_in_loops, held_in_loops, looped, split_in_loops, swapping
 from mechanisms import everything
 
 SCALARS = {np.float64: "double", np.float32: "float"}
@@ -196,6 +196,21 @@ def test_loops_along_the_way_to_a_frame():
     for frame in (robot.frame_names[-1], robot.frame_names[5]):
         assert_as_interpreted(frame_in_loops(robot, frame), np.float64, 1000)
     assert_as_interpreted(split_in_loops(robot)[0], np.float64, 1e5)
+
+
+def test_loops_of_mechanisms_that_are_held(monkeypatch):
+    """What belongs to no body: sums, the forces of constraints, and arguments as a whole."""
+    robot, names = zoo.arm(9), ("q", "qd", "tau", "mask")
+    for constraints in ((Contact("tool", "flat"),), (LoopConstraint("link5", "tool", axes=(5,)),)):
+        program = held_in_loops(robot, "constrained_forward_dynamics", names, constraints)
+        given = [*random_arguments(program, 70)[:3], np.ones((70, 1))]
+        expected = interpret(program, given)
+        for most in (1 << 15, 0):
+            monkeypatch.setattr("hinge.emit.ptx.loop._MOST_SHARED", most)
+            got = run_loops(program, given, np.float64, strict=True)
+            for a, b in zip(got, expected, strict=True):
+                scale = np.abs(b).max(axis=1, keepdims=True)
+                assert (np.abs(a - b) / scale).max() < 1e7 * np.finfo(float).eps
 
 
 def test_values_change_places():

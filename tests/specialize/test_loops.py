@@ -258,8 +258,8 @@ def test_jacobians_in_loops_agree_with_the_generic_code(robot_name, reference):
             assert_close(kernel(one), expected, 1000 * EPS)
 
 
-def test_loops_know_the_way_to_one_frame():
-    match = "'arm9': loops know the way to one body, 'link4', not to 'link9'"
+def test_loops_know_the_ways_that_they_are_told_of():
+    match = r"'arm9': loops know the ways to .* told of, \['link4'\], not to 'link9'"
     with pytest.raises(TraceError, match=match):
         frame_in_loops(ROBOTS["chain"], "tool", way="link4")
 

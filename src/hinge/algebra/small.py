@@ -205,11 +205,31 @@ class Factor:
 
     def __init__(self, A: np.ndarray) -> None:
         L, d = _ldl(A)
+        self._set(L, np.array([1 / x for x in d]))
+
+    def _set(self, L: Sequence[Sequence[Any]], d_inv: np.ndarray) -> None:
         self.rows, self.columns = (
             [{k: x for k, x in enumerate(row) if not is_zero(x)} for row in half]
             for half in (L, zip(*L, strict=True))
         )
-        self.d_inv = np.array([1 / x for x in d])
+        self.d_inv = d_inv
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """All numbers, (n, n): those of L below the diagonal, and 1/d on it."""
+        whole = np.diag(self.d_inv)
+        for i, row in enumerate(self.rows):
+            for k, x in row.items():
+                whole[i, k] = x
+        return whole
+
+    @classmethod
+    def of_numbers(cls, x: np.ndarray) -> Factor:
+        """The factor with these `numbers`."""
+        made = cls.__new__(cls)
+        n = len(x)
+        made._set([[x[i, k] if k < i else 0.0 for k in range(n)] for i in range(n)], np.diagonal(x))
+        return made
 
     def half(self, b: np.ndarray) -> np.ndarray:
         """y = L⁻¹ b of a vector or a matrix: bᵀ A⁻¹ c is y(b)ᵀ diag(1/d) y(c)."""

@@ -32,7 +32,7 @@ from ..model.mechanism import Mechanism
 from .constrained.derivatives import Limbs, limbs_of
 from .constrained.description import row_slices
 from .constrained.response import Felt, Response, response
-from .constrained.rows import Held, reach, solved_jacobian
+from .constrained.rows import Held, Reach, solved_jacobian
 from .declare import with_followers
 from .diagonalized.diagonal_dynamics import (
     ArticulatedRates,
@@ -195,7 +195,7 @@ def _(
     mech: Mechanism,
     q: np.ndarray,
     places: Sequence[Held],
-    f: Any,
+    z: Any,
     tau: np.ndarray,
     active: np.ndarray | None = None,
 ) -> Response:
@@ -203,13 +203,15 @@ def _(
     s = np.ones(mech.nv) if active is None else 1 - active
     M = mass_matrix(mech, q) * s * s[:, None] + np.diag(1 - s)
     K = solved_jacobian(mech, q, places) * s
-    free = solve_spd(M, s * (np.asarray(tau) - _joint_forces(mech, q, f)))
+    free = solve_spd(M, s * (np.asarray(tau) - _joint_forces(mech, q, z)))
     moved = solve_spd(M, K.T)
-    slices, H = row_slices([h.constraint for h in places]), mech.H(q)
+    slices, H, phi = row_slices([h.constraint for h in places]), mech.H(q), mech.phi(q)
     units = mech.rates(np.array([0.0 if is_zero(x) else 1 / sqrt(x) for x in np.diagonal(M)]))
     bound = [np.zeros(0)]
     for h in places:
-        felt = [(x(H[k]) * units[k]) ** 2 for k, x in reach(mech, mech.phi(q), h).items()]
+        reach = Reach(mech, h)
+        on_way = [k for _, k in mech.inward() if reach.passes(k)]
+        felt = [(reach.felt(k, H[k], phi[k]) * units[k]) ** 2 for k in on_way]
         bound.append(sum((x.sum(axis=1) for x in felt), np.zeros(len(h.axes))))
     sums = Felt(mirror_lower(K @ moved), K @ free, np.concatenate(bound), slices)
     return _Held(sums, free, moved)

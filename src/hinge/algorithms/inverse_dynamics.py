@@ -21,7 +21,7 @@ from ..algebra.spatial import carried_acceleration
 from ..model.protocol import PerBody, Slot, Tree
 from .declare import algorithm
 
-__all__ = ["bias_forces", "gravity_forces", "inverse_dynamics", "motion", "rnea"]
+__all__ = ["bias_forces", "gravity_forces", "inverse_dynamics", "joint_forces", "motion", "rnea"]
 
 
 @algorithm(joint_level=True, loops=True, aliases=("rnea",))
@@ -36,9 +36,13 @@ def inverse_dynamics(
 
     f_ext: (n_bodies, 6), forces (moment; force) acting on the bodies, in body axes at body origins.
     """
-    H, phi, qdd_ = mech.H(q), mech.phi(q), mech.rates(qdd)
-    f = motion(mech, H, phi, q, qd, qdd, f_ext).f
-    (tau,) = mech.slots(1)
+    H, phi = mech.H(q), mech.phi(q)
+    return joint_forces(mech, H, phi, motion(mech, H, phi, q, qd, qdd, f_ext).f, qdd)
+
+
+def joint_forces(mech: Tree, H: PerBody, phi: PerBody, f: Slot, qdd: np.ndarray) -> np.ndarray:
+    """The inward sweep (4) and (5) over the forces that bodies need, which it uses up.  O(N)."""
+    qdd_, (tau,) = mech.rates(qdd), mech.slots(1)
     for p, k in mech.inward():
         tau[k] = H[k] @ f[k] + mech.armature[k] * qdd_[k]  # (4)
         f[p] = f[p] + phi[k] @ f[k]  # (5)

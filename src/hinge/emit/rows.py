@@ -3,7 +3,8 @@
 A value that is a result is kept where results go.  One that is used in a single stage passes from a
 thing to its children or to its parent: rows for those are few and used again as soon as a thing is
 done, so that they stay in the nearest cache however many things there are.  The others are kept,
-a row for each thing, as long as its role needs; values of different stages share a place.
+a row for each thing, as long as its role needs; values of different stages share a place.  What
+belongs to no thing has a place of its own.
 
 What it gives: forward dynamics of a chain keeps 9 numbers a body instead of 108.
 """
@@ -15,7 +16,7 @@ from functools import cached_property
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
-from ..graph.loop import PAIR, LoopProgram, Stage, Step
+from ..graph.loop import GROUND, PAIR, LoopProgram, Stage, Step
 
 __all__ = ["Area", "Entry", "Place", "Rows"]
 
@@ -64,6 +65,11 @@ class _Use(NamedTuple):
         return any(row == "parent" for _, _, row in self.ways)
 
     @property
+    def of_no_thing(self) -> bool:
+        """Whether it belongs to none."""
+        return any(row == GROUND for _, _, row in self.ways)
+
+    @property
     def from_afar(self) -> set[int]:
         """The stages in which things that climb load it."""
         return {stage for stage, _, row in self.ways if row in ("lower", "upper")}
@@ -106,11 +112,14 @@ class Rows:
     @cached_property
     def places(self) -> dict[Entry, Place]:
         """Where each entry of a slot is."""
-        kept, made = [], {}
+        kept, made, shared = [], {}, 0
         passing = [0] * len(self.program.stages)
         gathered = {(slot, entry) for slot, _, entry in self.program.results}
         for entry, use in self.uses.items():
-            if entry[0] in self._results:
+            if use.of_no_thing:
+                made[entry] = Place(GROUND, shared)
+                shared += 1
+            elif entry[0] in self._results:
                 made[entry] = Place(f"result{entry[0]}", self._results[entry[0]][1][entry[1]])
             elif use.first == use.last and entry not in gathered and not use.from_afar:
                 stage = self.program.stages[use.first]
@@ -187,6 +196,7 @@ class Rows:
         used = {place.area for place in self.places.values()}
         made = {
             "kept": self._kept(),
+            GROUND: self._shared_by_all(),
             "outward": self._passing(False),
             "inward": self._passing(True),
         }
@@ -194,14 +204,22 @@ class Rows:
         return {name: area for name, area in made.items() if name in used}
 
     @property
-    def gathered(self) -> list[tuple[int, int]]:
-        """For results that are not where they belong: their number, and where they are kept."""
+    def gathered(self) -> list[tuple[int, Place]]:
+        """For results that are not where they belong: their number, and where they are instead."""
         begin = dict(zip((v.own for v in self.program.visits), self._kept().own, strict=True))
-        return [
-            (i, begin[row] + self.places[slot, entry].at)
-            for i, (slot, row, entry) in enumerate(self.program.results)
-            if slot not in self._results
-        ]
+        # what belongs to no thing has no row
+        begin[0] = 0
+        found = []
+        for i, (slot, row, entry) in enumerate(self.program.results):
+            if slot not in self._results:
+                area, at = self.places[slot, entry]
+                found.append((i, Place(area, begin[row] + at)))
+        return found
+
+    def _shared_by_all(self) -> Area:
+        """What belongs to no thing: the same place at every visit."""
+        size = sum(place.area == GROUND for place in self.places.values())
+        return Area([], [], 0, size)
 
     def _kept(self) -> Area:
         """A row for each thing and the ground, as wide as its role needs."""
@@ -257,7 +275,7 @@ def _touched(step: Step) -> list[tuple[Entry, str, str]]:
 def _uses(stages: Sequence[Stage]) -> dict[Entry, _Use]:
     ways: dict[Entry, set[tuple[int, str, str]]] = {}
     for i, stage in enumerate(stages):
-        for step in dict.fromkeys((*stage.steps, *stage.inner)):
+        for step in stage.all_steps:
             for entry, way, row in _touched(step):
                 ways.setdefault(entry, set()).add((i, way, row))
     return {entry: _Use(frozenset(found)) for entry, found in ways.items()}

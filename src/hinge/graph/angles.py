@@ -75,7 +75,7 @@ class _Angles:
             tuple(self.inner(i, way, step) for way, step in enumerate(climb))
             for climb in stage.climbs
         )
-        return Stage(steps, stage.backwards, climbs)
+        return Stage(steps, stage.backwards, climbs, stage.before)
 
     def outer(self, i: int, kind: int, step: Step) -> Step:
         kept = [(key, node) for key, node in _angles(step).items() if key in self.place]

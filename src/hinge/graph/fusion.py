@@ -6,10 +6,10 @@ loads and the first has just stored then stays in a register.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from .loop import PAIR, Load, Stage, Step, Store
+from .loop import GROUND, PAIR, Load, Stage, Step, Store
 from .scalar import Graph, Node
 
 __all__ = ["Rewritten", "fused"]
@@ -17,7 +17,7 @@ __all__ = ["Rewritten", "fused"]
 Entry = tuple[int, int]
 
 
-def fused(stages: Sequence[Stage]) -> list[Stage]:
+def fused(stages: Iterable[Stage]) -> list[Stage]:
     """Stages that do the same in fewer loops."""
     made: list[Stage] = []
     for stage in stages:
@@ -36,14 +36,24 @@ class _Traffic(NamedTuple):
 
     @classmethod
     def of(cls, stage: Stage) -> _Traffic:
-        rows = ("own", "parent", "lower", "upper", PAIR)
+        return cls.of_steps({*stage.steps, *stage.inner})
+
+    @classmethod
+    def of_steps(cls, steps: Iterable[Step]) -> _Traffic:
+        rows = ("own", "parent", "lower", "upper", PAIR, GROUND)
         loads, stores = ({row: set() for row in rows} for _ in range(2))
-        for step in {*stage.steps, *stage.inner}:
+        for step in steps:
             for load in (x for x in step.used if x.kind == "slot"):
                 loads[load.row].add((load.which, load.entry))
             for store in step.stores:
                 stores[store.row].add((store.slot, store.entry))
         return cls(loads, stores)
+
+    def meets_on_ground(self, other: _Traffic) -> bool:
+        """Whether one stores what the other touches, of what belongs to no thing."""
+        a, b = self, other
+        stored, touched = a.stores[GROUND], b.stores[GROUND] | b.loads[GROUND]
+        return bool(stored & touched or a.loads[GROUND] & b.stores[GROUND])
 
 
 def _may_follow_at_once(first: Stage, second: Stage) -> bool:
@@ -52,11 +62,13 @@ def _may_follow_at_once(first: Stage, second: Stage) -> bool:
     Outward, parents come before: they must not be changed, and what the first has of them must be
     as the first left it.  Inward, parents come later: what the first does to them is not complete,
     and what the second does to them comes too early for the first; nor may the second climb over
-    what the first has yet to make.
+    what the first has yet to make.  What belongs to no thing is complete when all were visited.
     """
     if first.backwards != second.backwards or first.climbs:
         return False
     a, b = _Traffic.of(first), _Traffic.of(second)
+    if a.meets_on_ground(b) or a.meets_on_ground(_Traffic.of_steps([second.before])):
+        return False
     if not first.backwards:
         unchanged = not a.stores["parent"] and not b.stores["parent"]
         return unchanged and not a.loads["parent"] & b.stores["own"]
@@ -73,7 +85,8 @@ def _both(first: Stage, second: Stage) -> Stage:
         if pair not in made:
             made[pair] = _in_turn(*pair)
     steps = tuple(made[p] for p in zip(first.steps, second.steps, strict=True))
-    return Stage(steps, first.backwards, second.climbs)
+    before = _in_turn(first.before, second.before) if second.before.stores else first.before
+    return Stage(steps, first.backwards, second.climbs, before)
 
 
 def _in_turn(first: Step, second: Step) -> Step:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import Shape
-from .loop import PAIR, Climb, LoopProgram, Step
+from .loop import GROUND, PAIR, Climb, LoopProgram, Step
 from .operations import OPERATIONS
 from .program import Program
 from .relay import Relay
@@ -51,6 +51,7 @@ def _loops(program: Any, arguments: Sequence[np.ndarray]) -> list[np.ndarray]:
     lead, dtype, flat = _flat(program.inputs, arguments)
     run = _Loops(program, flat, lead, dtype)
     for stage in program.stages:
+        run.step(stage.before, {})
         for i in range(len(program.visits))[:: -1 if stage.backwards else 1]:
             kind = program.visits[i].kind
             run.step(stage.steps[kind], {"own": i})
@@ -77,13 +78,16 @@ class _Loops:
     def step(self, step: Step, at: Mapping[str, int], pair: int | None = None) -> None:
         """One step; at: the numbers of the visits of rows; pair: where that row begins."""
         visits, pairs = self.program.visits, self.program.pairs
-        rows = {row: visits[i].own for row, i in at.items()} | {"parent": visits[at["own"]].parent}
+        rows = {row: visits[i].own for row, i in at.items()} | {GROUND: 0}
+        rows |= {"parent": visits[at["own"]].parent} if at else {}
         nodes = reachable(store.value for store in step.stores)
 
         def loaded(i: int) -> np.ndarray:
             load = step.loads[i]
             if load.kind == "slot":
                 return np.copy(self.slots[load.which][rows[load.row], load.entry])
+            if load.row == GROUND:
+                return np.copy(self.flat[load.which][..., load.entry])
             visit = visits[at[load.row]]
             if load.kind == "argument":
                 return np.copy(self.flat[load.which][..., visit.places[load.which] + load.entry])

@@ -10,13 +10,18 @@ on, for what there is of every pair of things on one branch.  A step of a climb 
 of the thing that climbs and of the two that it comes from ("lower") and to ("upper"); it stores
 into the row of the thing itself, which carries its values from one to the next, and into that of
 the pair.  Matrices over all things are made of pairs (`pairs.py`).
+
+Some slots have one row, the ground's, which belongs to no thing: every step may load from it and
+store into it, so that it is where sums over all things come together.  What is made of those sums,
+or of arguments that belong to no thing, is a step of its own, done once before the things of a
+stage are visited.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -27,13 +32,15 @@ from .operations import Operations
 from .pairs import Matrix, Pairs
 from .scalar import Node, reachable
 
-__all__ = ["PAIR", "ZERO", "Climb", "Load", "LoopProgram", "Stage", "Step", "Store", "Visit"]
-__all__ += ["alike", "pruned", "stage_of"]
+__all__ = ["GROUND", "NOTHING", "PAIR", "ZERO", "Climb", "Load", "LoopProgram", "Stage", "Step"]
+__all__ += ["Store", "Visit", "alike", "pruned"]
 
 # an entry of a slot that is zero for everything
 ZERO = -1
 # the row of what there is of a thing that climbs and the one it comes to; before it climbs, itself
 PAIR = "pair"
+# the row of what belongs to no thing
+GROUND = "ground"
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,8 @@ class Load:
 
     kind: "argument" `which`, at the thing's place in it plus `entry`; "slot" `which`, in the row
     of the thing ("own") or of its parent ("parent"); "number", the thing's own constant `entry`.
-    In a climb all three may be of "lower" or "upper" too.
+    In a climb all three may be of "lower" or "upper" too.  Of GROUND a slot has its only row, and
+    an argument all of its entries.
     """
 
     kind: str
@@ -86,6 +94,9 @@ class Step:
         return "\n".join([*lines, repr(stores)])
 
 
+NOTHING = Step((), ())
+
+
 @dataclass(frozen=True)
 class Visit:
     """One thing in a stage: its kind, rows, places in the arguments, and numbers."""
@@ -105,17 +116,28 @@ Climb = tuple[Step, ...]
 class Stage:
     """A loop: the steps by kind, over the visits of the program, forwards or backwards.
 
-    climbs: by kind too, if anything climbs.
+    climbs: by kind too, if anything climbs.  before: what is done once, before any visit.
     """
 
     steps: tuple[Step, ...]
     backwards: bool
     climbs: tuple[Climb, ...] = ()
+    before: Step = NOTHING
 
     @property
     def inner(self) -> list[Step]:
         """The steps of all climbs, each once."""
         return list(dict.fromkeys(step for climb in self.climbs for step in climb))
+
+    @property
+    def all_steps(self) -> list[Step]:
+        """Those of climbs, and what is done before, among them; each once."""
+        return list(dict.fromkeys((self.before, *self.steps, *self.inner)))
+
+    @property
+    def visits_any(self) -> bool:
+        """Whether there is anything to be done for things."""
+        return any(step.stores for step in (*self.steps, *self.inner))
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +178,7 @@ class LoopProgram:
         kinds = Counter(visit.kind for visit in self.visits)
         total = Counter()
         for stage in self.stages:
+            total.update(node.op for node in reachable(s.value for s in stage.before.stores))
             for kind, step in enumerate(stage.steps):
                 for node in reachable(s.value for s in step.stores):
                     total[node.op] += kinds[kind]
@@ -167,7 +190,7 @@ class LoopProgram:
     @cached_property
     def written(self) -> int:
         """How many operations the code of all steps has, however often they are done."""
-        steps = {step for stage in self.stages for step in (*stage.steps, *stage.inner)}
+        steps = {step for stage in self.stages for step in stage.all_steps}
         return sum(len(reachable(s.value for s in step.stores)) for step in steps)
 
     def _climbed(self, stage: Stage) -> Counter[Step]:
@@ -190,6 +213,7 @@ class LoopProgram:
             inner = stage.inner
             climbs = [[inner.index(step) for step in climb] for climb in stage.climbs]
             lines.append(repr((stage.backwards, climbs)))
+            lines += [f"before {stage.before.text}"] if stage.before.stores else []
             lines += [step.text for step in (*stage.steps, *inner)]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
@@ -221,7 +245,7 @@ def alike(
         values = start.get(slot, ())
         at_start = values[i] if i < len(values) else 0.0
         marks[slot, i] = [believed.get((slot, i), ZERO), at_start]
-    for step in (step for stage in stages for step in (*stage.steps, *stage.inner)):
+    for step in (step for stage in stages for step in stage.all_steps):
         told: dict[tuple[int, str], dict[int, Any]] = {}
         for store in (s for s in step.stores if s.row != PAIR):
             x = store.value
@@ -266,6 +290,7 @@ def pruned(stages: Sequence[Stage], results: Sequence[tuple[int, int, int]]) -> 
             tuple(kept(step, kind) for kind, step in enumerate(stage.steps)),
             stage.backwards,
             tuple(tuple(kept(x, kind) for x in own) for kind, own in enumerate(stage.climbs)),
+            kept(stage.before, _ANY),
         )
         for stage in stages
     )
@@ -279,6 +304,7 @@ _ANY = -1
 
 def _by_kind(stage: Stage) -> Iterator[tuple[Step, int]]:
     """The steps of a stage and of its climbs, and the kinds of things that do them."""
+    yield stage.before, _ANY
     yield from ((step, kind) for kind, step in enumerate(stage.steps))
     yield from ((step, kind) for kind, own in enumerate(stage.climbs) for step in own)
 
@@ -289,9 +315,3 @@ def _stores_into(live: set[_Needed], step: Step, kind: int) -> Step:
         return any((s.slot, s.entry, x) in live for x in kinds)
 
     return Step(step.loads, tuple(s for s in step.stores if s.row == PAIR or needed(s)))
-
-
-def stage_of(stage: Stage, new: Callable[[Step], Step]) -> Stage:
-    """The stage with other steps in the place of its own."""
-    climbs = tuple(tuple(new(step) for step in climb) for climb in stage.climbs)
-    return Stage(tuple(new(step) for step in stage.steps), stage.backwards, climbs)

@@ -51,7 +51,8 @@ class _Numbers:
         for kind, step in enumerate(stage.steps):
             kinds.setdefault(step, []).append(kind)
         new = {step: self.step(step, np.isin(self.kinds, own)) for step, own in kinds.items()}
-        return Stage(tuple(new[step] for step in stage.steps), stage.backwards, stage.climbs)
+        steps = tuple(new[step] for step in stage.steps)
+        return Stage(steps, stage.backwards, stage.climbs, stage.before)
 
     def step(self, step: Step, which: np.ndarray) -> Step:
         """A step; which: the things that do it."""

@@ -57,6 +57,7 @@ class InGroundAxes:
         self.held_before, self.locked_beyond = mech.held_before, mech.locked_beyond
         self.outward, self.inward, self.climb = mech.outward, mech.inward, mech.climb
         self.slots, self.each, self.filled = mech.slots, mech.each, mech.filled
+        self.shared, self.combined = mech.shared, mech.combined
         self.stretches, self.pairs, self.meetings = mech.stretches, mech.pairs, mech.meetings
         self.join, self.join_matrix = mech.join, mech.join_matrix
         self.join_blocks, self.join_bodies = mech.join_blocks, mech.join_bodies

@@ -92,6 +92,13 @@ class _Meetings:
                     yield j, a, b
 
 
+@dataclass
+class _Shared:
+    """A value that belongs to no body."""
+
+    value: Any
+
+
 class _Share(NamedTuple):
     """Where a body finds its coordinates: the leader's slices, and how it follows them."""
 
@@ -197,9 +204,18 @@ class Mechanism:
             yield p, k
             k = p
 
-    def descent(self, k: int) -> Iterator[tuple[int, int]]:
-        """(parent, body) from the root to body k; nothing for the ground."""
-        return reversed(list(self.ancestors(k)))
+    def descent(self, k: int, above: int = 0) -> Iterator[tuple[int, int]]:
+        """(parent, body) from the root, or from what a body above carries, to body k."""
+        return reversed([(p, j) for p, j in self.ancestors(k) if j > above])
+
+    def common_ancestor(self, j: int, k: int) -> int:
+        """The nearest body that carries both of two bodies, or is one of them; 0 if none does."""
+        below = {i for _, i in self.ancestors(j)}
+        return next((i for _, i in self.ancestors(k) if i in below), 0)
+
+    def carries(self, k: int, j: int) -> bool:
+        """Whether body j is body k or beyond it; the ground is beyond nothing."""
+        return any(i == k for _, i in self.ancestors(j))
 
     def climb(self, k: int) -> Iterator[tuple[int, int]]:
         """(parent, body) from body k to its root, without the last step onto the ground."""
@@ -236,6 +252,19 @@ class Mechanism:
     def filled(self, make: Callable[[int], Any]) -> list[Any]:
         """A list with make(k) for every body, the ground included, to be changed by a sweep."""
         return [make(k) for k in range(len(self.bodies))]
+
+    def placed(self, values: Mapping[int, np.ndarray]) -> Sequence[Any]:
+        """The values on the bodies that have one, zeros of their shape on all others."""
+        nothing = np.zeros(np.shape(next(iter(values.values()), 0.0)))
+        return [values.get(k, nothing) for k in range(len(self.bodies))]
+
+    def riding(self, values: Mapping[int, np.ndarray]) -> list[Any]:
+        """The same as a list, to be changed by a sweep inward along the ways from those bodies."""
+        return [*self.placed(values)]
+
+    def shared(self, value: Any) -> _Shared:
+        """A value that belongs to no body, for sweeps to read and to change."""
+        return _Shared(value)
 
     # what sweeps read
 
@@ -355,6 +384,10 @@ class Mechanism:
     def join(self, parts: Sequence[Any]) -> np.ndarray:
         """One force per DoF from the forces at each body's joint; followers push their leader."""
         return self.join_columns({k: parts[k][None, :] for _, k in self.outward()}, 1)[0]
+
+    def combined(self, make: Callable[..., Any], *arrays: Any) -> np.ndarray:
+        """What is made of the entries of arrays (nv,), DoF by DoF."""
+        return make(*map(np.asarray, arrays))
 
     def join_bodies(self, parts: Sequence[Any]) -> np.ndarray:
         """The columns of all bodies side by side; the ground has none."""

@@ -7,12 +7,12 @@ keeps to `Tree` runs on all three; what it reads and writes per body goes by k, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = ["Branches", "Descents", "Meetings", "PerBody", "Slot", "Tree"]
+__all__ = ["Branches", "Descents", "Meetings", "PerBody", "Shared", "Slot", "Tree"]
 
 
 class PerBody(Protocol):
@@ -25,6 +25,12 @@ class Slot(PerBody, Protocol):
     """One value per body, to be read and written."""
 
     def __setitem__(self, k: Any, value: Any, /) -> None: ...
+
+
+class Shared(Protocol):
+    """One value that belongs to no body, to be read and written."""
+
+    value: Any
 
 
 class Tree(Protocol):
@@ -134,6 +140,14 @@ class Tree(Protocol):
         """A slot with make(k) for every body, the ground included, to be changed by a sweep."""
         ...
 
+    def shared(self, value: Any) -> Shared:
+        """A value that belongs to no body, for sweeps to read and to change: sums, say."""
+        ...
+
+    def combined(self, make: Callable[..., Any], *arrays: Any) -> Any:
+        """What is made of the entries of arrays (nv,), DoF by DoF."""
+        ...
+
     def join(self, parts: Any) -> Any:
         """One value per DoF from those of each body's joint; followers push their leader."""
         ...
@@ -144,7 +158,20 @@ class Tree(Protocol):
 
 
 class Descents(Tree, Protocol):
-    """A tree with frames, and the ways to them from the ground and back."""
+    """A tree with frames, and the ways to them from the ground and back.
+
+    Loops know the ways to the frames that an algorithm is told of in advance, and to no others.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def bodies(self) -> Sequence[Any]:
+        """The bodies, the ground first."""
+        ...
 
     def frame(self, name: str) -> Any:
         """The named frame: its body, and where it is on it."""
@@ -154,8 +181,24 @@ class Descents(Tree, Protocol):
         """(parent, body) from body k to its root; nothing for the ground."""
         ...
 
-    def descent(self, k: Any) -> Iterator[tuple[Any, Any]]:
-        """(parent, body) from the root to body k; nothing for the ground."""
+    def descent(self, k: Any, above: Any = 0) -> Iterator[tuple[Any, Any]]:
+        """(parent, body) from the root, or from what a body above carries, to body k."""
+        ...
+
+    def common_ancestor(self, j: Any, k: Any) -> Any:
+        """The nearest body that carries both of two bodies, or is one of them; 0 if none does."""
+        ...
+
+    def carries(self, k: Any, j: Any) -> bool:
+        """Whether body j is body k or beyond it; the ground is beyond nothing."""
+        ...
+
+    def placed(self, values: Mapping[Any, Any]) -> PerBody:
+        """The values on the bodies that have one, zeros of their shape on all others."""
+        ...
+
+    def riding(self, values: Mapping[Any, Any]) -> Slot:
+        """The same, for one body or two, to be changed by a sweep inward along their ways."""
         ...
 
     def join_descent(self, k: Any, parts: Any, rows: int) -> Any:

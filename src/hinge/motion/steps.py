@@ -80,21 +80,25 @@ class Traced:
     def acceleration(self, t: Any, q: Any, qd: Any) -> Any:
         """As in `System`."""
         tau = self.total(t, q, qd)
+        state = {"q": q, "qd": qd, "tau": tau, "f_ext": self.f_ext(q, qd)}
         if self.constraints:
-            motion, state = (
-                algorithms.constrained_forward_dynamics,
-                (self.form.mechanism, q, qd, tau),
-            )
-            return motion(*state, self.constraints, self.f_ext(q, qd)).qdd
-        return self.swept("forward_dynamics", q=q, qd=qd, tau=tau, f_ext=self.f_ext(q, qd))
+            static = {"constraints": tuple(self.constraints)}
+            return self.swept("constrained_forward_dynamics", static=static, **state)[0]
+        return self.swept("forward_dynamics", **state)
 
-    def swept(self, name: str, mech: Mechanism | None = None, **arrays: Any) -> Any:
+    def swept(
+        self,
+        name: str,
+        mech: Mechanism | None = None,
+        static: Mapping[str, Any] | None = None,
+        **arrays: Any,
+    ) -> Any:
         """What an algorithm gives, of this mechanism or another in the same frames."""
-        own = mech or self.form.mechanism
+        own, told = mech or self.form.mechanism, dict(static or {})
         if self.call is None:
-            return getattr(algorithms, name)(own, **arrays)
+            return getattr(algorithms, name)(own, **arrays, **told)
         given = {n: x for n, x in arrays.items() if x is not None}
-        parts = self.call(robot_program(own, name, tuple(given), {}), *given.values())
+        parts = self.call(robot_program(own, name, tuple(given), told), *given.values())
         return parts[0] if len(parts) == 1 else parts
 
     def on_rigid_ground(

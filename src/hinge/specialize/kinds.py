@@ -1,7 +1,8 @@
 """Kinds of bodies: those that a loop can treat alike, and the numbers in which they differ.
 
-Bodies are of one kind if their joints are of one kind, equally driven, and offset alike, and if the
-same of their numbers are 0 or 1, where many bodies have those in common.  The numbers of a body are
+Bodies are of one kind if their joints are of one kind, equally driven, and offset alike, if they
+have the same place on walks, and if the same of their numbers are 0 or 1, where many bodies have
+those in common.  The numbers of a body are
 its placement and inertia as in `parameters.py`, the zero of a hinge, the pose of the original body
 in the canonical one, and the armature of its joint.
 """
@@ -11,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from enum import Enum
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -24,8 +24,9 @@ from ..model.joints import Revolute
 from ..model.mechanism import Body, Mechanism
 from ..model.parameters import inertia_numbers, inertia_of, pose_numbers, pose_of
 from .canonical import Reframed, TurnedRevolute
+from .walks import Mark, Walk, marks
 
-__all__ = ["AT", "Kind", "Role", "Way", "Ways", "find_kinds", "find_roles", "find_ways"]
+__all__ = ["AT", "Kind", "Role", "Ways", "find_kinds", "find_roles", "find_ways"]
 
 
 class _Row(NamedTuple):
@@ -45,27 +46,31 @@ MOST_VARIANTS = 4
 _SIMPLE = (-1.0, 0.0, 1.0)
 
 
-class Way(Enum):
-    """Whether bodies are on the way from the ground to one of them, or are that one."""
-
-    BESIDE, ON, END = range(3)
-
-
 class Kind:
     """Bodies of one kind, and a row of the table with the numbers of each.
 
     example: the first of them; v: where it has its rates; held: whether no DoF before any of them
-    is passive; way: where they are on the way to the body that carries a frame.
+    is passive; marks: where they are on each walk.
+    passing: the rows of all bodies that walks pass alike, whether they end or meet there or not: a
+    step that does not ask for that is the same for all of them.
     """
 
-    def __init__(self, example: Body, v: slice, held: bool, way: Way) -> None:
-        self.example, self.v, self.held, self.way = example, v, held, way
+    def __init__(
+        self,
+        example: Body,
+        v: slice,
+        held: bool,
+        marks: tuple[Mark, ...],
+        passing: list[tuple[float, ...]],
+    ) -> None:
+        self.example, self.v, self.held, self.marks = example, v, held, marks
         self.table: list[tuple[float, ...]] = []
+        self.passing = passing
 
     @cached_property
     def common(self) -> list[float | None]:
-        """The numbers in which no two of them differ, None for the others."""
-        columns = (set(column) for column in zip(*self.table, strict=True))
+        """The numbers in which no two that walks pass alike differ, None for the others."""
+        columns = (set(column) for column in zip(*self.passing, strict=True))
         return [column.pop() if len(column) == 1 else None for column in columns]
 
     def body(self, number: Callable[[int], Any]) -> Body:
@@ -79,38 +84,44 @@ class Kind:
 
 
 def find_kinds(
-    form: Reframed, active: Sequence[bool] | None, carrier: int = 0
+    form: Reframed, active: Sequence[bool] | None, walks: Sequence[Walk] = ()
 ) -> tuple[list[Kind], dict[int, int]]:
     """The kinds of bodies of a mechanism, and the number of the kind of each body.
 
     active: which DoF are driven; None if that comes with the samples.
-    carrier: the body to which there is a way to be told apart, 0 if none is.
+    walks: on which bodies are told apart.
     """
     mech = form.mechanism
-    way = {k: Way.ON for _, k in mech.ancestors(carrier)} | {carrier: Way.END}
-    ways = [way.get(k, Way.BESIDE) for k in range(len(mech.bodies))]
+    places = [marks(mech, walk) for walk in walks]
+    on_walks = [tuple(place[k] for place in places) for k in range(len(mech.bodies))]
+    passed = [tuple(mark.carries for mark in own) for own in on_walks]
     rows = {k: _numbers(body, form.frames[k].inv) for k, body in enumerate(mech.bodies[1:], 1)}
     kinds: dict[Any, tuple[int, Kind]] = {}
-    kind_of, held = {}, [held for _, held in _marks(mech, active)]
-    for k, key in _told_apart(_keys(mech, active, ways), rows).items():
+    tables: dict[Any, list[tuple[float, ...]]] = {}
+    kind_of, held = {}, [held for _, held in _driven(mech, active)]
+    for k, alike in _told_apart(_keys(mech, active, passed), rows).items():
+        key, passing = (alike, on_walks[k]), tables.setdefault(alike, [])
+        passing.append(rows[k])
         if key not in kinds:
             body = mech.bodies[k]
             example = replace(body, joint=_geometry(body.joint))
             v = mech.v_slice(body.joint_name)
-            kinds[key] = len(kinds), Kind(example, v, held[k], ways[k])
+            kinds[key] = len(kinds), Kind(example, v, held[k], on_walks[k], passing)
         kind_of[k], kind = kinds[key]
         kind.table.append(rows[k])
     return [kind for _, kind in kinds.values()], kind_of
 
 
-def _keys(mech: Mechanism, active: Sequence[bool] | None, ways: Sequence[Way]) -> dict[int, Any]:
+def _keys(
+    mech: Mechanism, active: Sequence[bool] | None, passed: Sequence[tuple[tuple[bool, ...], ...]]
+) -> dict[int, Any]:
     """What bodies that one step can serve have in common."""
     keys = {}
-    for k, marks in enumerate(_marks(mech, active)[1:], 1):
+    for k, driven in enumerate(_driven(mech, active)[1:], 1):
         joint = mech.bodies[k].joint
         # hinges differ in their zero only, which is among the numbers
         own = () if _is_hinge(joint) else (type(joint), repr(_geometry(joint)))
-        keys[k] = (own, marks, ways[k], mech.bodies[k].offset)
+        keys[k] = (own, driven, passed[k], mech.bodies[k].offset)
     return keys
 
 
@@ -177,7 +188,7 @@ def find_ways(mech: Mechanism, kind_of: Mapping[int, int]) -> Ways:
     return Ways(list(ways), tuple(of), under)
 
 
-def _marks(mech: Mechanism, active: Sequence[bool] | None) -> list[tuple[tuple[float, ...], bool]]:
+def _driven(mech: Mechanism, active: Sequence[bool] | None) -> list[tuple[tuple[float, ...], bool]]:
     """Which DoF of each body are driven, and whether all before it are; nothing if not told."""
     if active is None:
         return [((), False)] * len(mech.bodies)

@@ -15,12 +15,19 @@ first that all are zero: the algorithm is traced again until it does as was assu
 `climb` inside a sweep yields once per way, a kind of bodies on a kind of parents, and becomes a
 loop inside the loop.  What a body carries up is in a slot of its own, F[k] = φ(j) F[k], since only
 slots are seen; blocks of matrices go to the `pairs` of the mechanism.
+
+What an algorithm does between its sweeps, to what is `shared` by all bodies, is a step that is done
+once.  Bodies at the ends of walks (`walks.py`) are kinds of their own: what an algorithm reads of
+them after a sweep, V[3] say, is kept by their own steps.  That it is asked for is known when the
+algorithm is traced again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Concatenate
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any, Concatenate, NamedTuple
 
 import numpy as np
 
@@ -28,7 +35,10 @@ from ..algebra.spatial import Transform
 from ..errors import TraceError
 from ..graph.angles import with_angles_kept
 from ..graph.fusion import fused
+from ..graph.handed import with_values_handed_on
 from ..graph.loop import (
+    GROUND,
+    NOTHING,
     ZERO,
     Climb,
     Load,
@@ -46,12 +56,24 @@ from ..model.mechanism import Body, Frame, Mechanism, hinge_map, transfer
 from ..model.parameters import pose_of
 from ..model.protocol import Tree
 from .canonical import Reframed
-from .kinds import AT, Kind, Role, Way, find_kinds, find_roles, find_ways
-from .slots import LOWER, OWN, PARENT, UPPER, Filled, Joined, OpenStep, PairSlots, Slot
+from .kinds import AT, Kind, Role, find_kinds, find_roles, find_ways
+from .slots import (
+    LOWER,
+    OWN,
+    PARENT,
+    UPPER,
+    Filled,
+    Joined,
+    OpenStep,
+    PairSlots,
+    Placed,
+    Riding,
+    SharedSlot,
+    Slot,
+)
+from .walks import Mark, Walk
 
 __all__ = ["trace_loops"]
-
-_NOTHING = Step((), ())
 
 
 def trace_loops(
@@ -60,34 +82,42 @@ def trace_loops(
     arrays: dict[str, tuple[int, ...]],
     name: str,
     active: Sequence[bool] | None = None,
-    frame: str | None = None,
+    walks: Sequence[Walk] = (),
 ) -> LoopProgram:
     """The algorithm on arrays of the given names and shapes, its sweeps as loops over bodies.
 
     active: which DoF are driven, where the algorithm is told so in advance.
-    frame: the one to which there is a way that the algorithm goes.
+    walks: those that the algorithm goes.
     """
     mech = form.mechanism
     if mech.has_followers:
         raise TraceError(f"{mech.name!r} has joints that mimic others: it cannot be looped")
-    carrier = 0 if frame is None else mech.frame(frame).body
-    kinds = find_kinds(form, active, carrier)
-    assumed: dict[tuple[int, int], int] = {}
-    shapes: dict[tuple[int, int], tuple[int, ...]] | None = None
+    known = _Known(find_kinds(form, active, walks), walks)
     while True:
-        tracer = LoopMechanism(mech, kinds, arrays, assumed, shapes, carrier)
+        tracer = LoopMechanism(mech, known, arrays)
         # what is zero so far may be divided by
         with np.errstate(all="ignore"):
             result = algorithm(tracer, **{n: _Argument(tracer, i) for i, n in enumerate(arrays)})
-        found = alike(tracer.stages, tracer.start, tracer.sizes, assumed)
-        if found == assumed and shapes is not None:
+            parts = tracer.results(name, result if isinstance(result, tuple) else (result,))
+        assumed = alike(tracer.stages, tracer.start, tracer.sizes, known.assumed)
+        if assumed == known.assumed and tracer.kept == known.kept and known.shapes is not None:
             break
-        assumed, shapes = found, tracer.shapes
-    parts = result if isinstance(result, tuple) else (result,)
-    if not any(all(isinstance(x, kind) for x in parts) for kind in (Joined, Matrix)):
-        what = "neither joint forces nor columns of bodies"
-        raise TraceError(f"{name} gives {what}: it cannot be looped")
+        known = known._replace(assumed=assumed, shapes=tracer.shapes, kept=tracer.kept)
     return tracer.program(name, parts, type(result) if isinstance(result, tuple) else None)
+
+
+class _Known(NamedTuple):
+    """What is known of a mechanism, and of an algorithm that was traced on it before.
+
+    assumed: what may be taken for `alike`; shapes: of slots by kind, None if not known.
+    kept: by slot and body, the shared slots that the algorithm reads after sweeps.
+    """
+
+    kinds: tuple[list[Kind], dict[int, int]]
+    walks: Sequence[Walk]
+    assumed: dict[tuple[int, int], int] = {}
+    shapes: dict[tuple[int, int], tuple[int, ...]] | None = None
+    kept: dict[tuple[int, int], int] = {}
 
 
 class _Argument:
@@ -95,6 +125,12 @@ class _Argument:
 
     def __init__(self, tracer: LoopMechanism, which: int) -> None:
         self.tracer, self.which = tracer, which
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """All entries: of what belongs to no body."""
+        shape = [*self.tracer.arrays.values()][self.which]
+        loads = [Load("argument", self.which, GROUND, i) for i in range(prod(shape))]
+        return self.tracer.step.array(loads).reshape(shape)
 
 
 class _View:
@@ -136,34 +172,26 @@ class LoopMechanism:
 
     has_followers = False
 
-    def __init__(
-        self,
-        mech: Mechanism,
-        kinds: tuple[list[Kind], dict[int, int]],
-        arrays: dict[str, tuple[int, ...]],
-        assumed: dict[tuple[int, int], int],
-        shapes: dict[tuple[int, int], tuple[int, ...]] | None,
-        carrier: int,
-    ) -> None:
-        """assumed: what may be taken for `alike`; shapes: of slots by kind, None if not known.
-
-        carrier: the body to which there is a way, 0 if it is the ground.
-        """
-        self.mech, self.arrays, self.shapes = mech, arrays, dict(shapes or {})
-        self.carrier = carrier
-        self.kinds, self.kind_of = kinds
+    def __init__(self, mech: Mechanism, known: _Known, arrays: dict[str, tuple[int, ...]]) -> None:
+        self.mech, self.arrays, self.known = mech, arrays, known
+        self.name, self.bodies, self.walks = mech.name, mech.bodies, known.walks
+        self.shapes, self.assumed = dict(known.shapes or {}), known.assumed
+        self.kept: dict[tuple[int, int], int] = {}
+        self.kinds, self.kind_of = known.kinds
         self.roles, self.role_of = find_roles(mech, self.kind_of)
         self.ways = find_ways(mech, self.kind_of)
-        self.climbs = shapes is not None
+        self.climbs = known.shapes is not None
         self.backwards, self.row = False, OWN
         self.pair_slots = 0
         self.inner: dict[str, Step] = {}
         self.nv, self.free_fall = mech.nv, mech.free_fall
-        self.assumed = assumed
         self.sizes: list[int] = []
         self.start: dict[int, tuple[float, ...]] = {}
         self.stages: list[Stage] = []
         self.step = OpenStep(Role(0))
+        # of each stage, of what is done before it; and of what is to come
+        self.first_nodes: list[int] = []
+        self.next_node = 0
         self.M = _View(self, lambda: self.body.inertia)
         self.armature = _View(self, self._armature)
         # one step serves all bodies of a kind, whatever is beyond them
@@ -284,8 +312,17 @@ class LoopMechanism:
 
     def slots(self, n: int) -> list[Slot]:
         """As in `Tree`."""
-        new = [Slot(self, len(self.sizes) + i) for i in range(n)]
-        self.sizes += [6] * n
+        return [Slot(self, self.slot_number()) for _ in range(n)]
+
+    def slot_number(self) -> int:
+        """The number of a new one, whatever it is for."""
+        self.sizes.append(6)
+        return len(self.sizes) - 1
+
+    def shared(self, value: Any) -> SharedSlot:
+        """As in `Tree`."""
+        new = SharedSlot(self, self.slot_number())
+        new.value = value
         return new
 
     def each(self, make: Callable[[Any], Any]) -> _View:
@@ -294,9 +331,10 @@ class LoopMechanism:
 
     def filled(self, make: Callable[[Any], Any]) -> Slot | Filled:
         """As in `Tree`: where sweeps come by, or a loop of its own if slots are read for it."""
-        self.step = OpenStep(Role(0))
+        between, self.step = self.step, OpenStep(Role(0))
         make(OWN)
-        if not self.step.reads_slots:
+        reads_slots, self.step = self.step.reads_slots, between
+        if not reads_slots:
             return Filled(self, make)
         (slot,) = self.slots(1)
         for _, k in self.outward():
@@ -317,30 +355,92 @@ class LoopMechanism:
 
     def ancestors(self, k: int) -> Iterator[tuple[str, str]]:
         """Once per kind of bodies between the ground and the one that carries the frame."""
-        self._refuse_other_ways(k)
-        return self._sweep(True, (Way.ON, Way.END))
+        return self._sweep(True, self._on_way(k))
 
-    def descent(self, k: int) -> Iterator[tuple[str, str]]:
-        """The same outward."""
-        self._refuse_other_ways(k)
-        return self._sweep(False, (Way.ON, Way.END))
+    def descent(self, k: int, above: int = 0) -> Iterator[tuple[str, str]]:
+        """The same outward, perhaps from where the ways of a walk meet."""
+        on_way, walks = self._on_way(k), enumerate(self.walks if above else ())
+        met = [i for i, walk in walks if k in walk.ends and walk.meet == above]
 
-    def _refuse_other_ways(self, k: int) -> None:
-        if k != self.carrier:
-            asked, known = (self.mech.bodies[x].name for x in (k, self.carrier))
+        def beyond(kind: Kind) -> bool:
+            return on_way(kind) and not any(all(kind.marks[i].carries) for i in met)
+
+        return self._sweep(False, beyond)
+
+    def common_ancestor(self, j: int, k: int) -> int:
+        """As in `Descents`."""
+        return self.mech.common_ancestor(j, k)
+
+    def _place(self, k: int) -> tuple[int, int]:
+        """The walk that leads to a body, and which of its ends that is."""
+        for i, walk in enumerate(self.walks):
+            if k in walk.ends:
+                return i, walk.ends.index(k)
+        ends = {self.mech.bodies[x].name: None for walk in self.walks for x in walk.ends}
+        raise TraceError(
+            f"{self.mech.name!r}: loops know the ways to bodies that they are told of, "
+            f"{[*ends]}, not to {self.mech.bodies[k].name!r}; trace them with a walk to it"
+        )
+
+    def _on_way(self, k: int) -> Callable[[Kind], bool]:
+        """Whether bodies of a kind are on the way to body k."""
+        if not k:
+            return lambda kind: False
+        walk, end = self._place(k)
+        return lambda kind: kind.marks[walk].carries[end]
+
+    def carries(self, k: str, j: int) -> bool:
+        """As in `Descents`, of the body at hand."""
+        return self._on_way(j)(self.kind)
+
+    def is_at(self, body: int) -> bool:
+        """Whether the body at hand is the one at the end of a walk."""
+        walk, end = self._place(body)
+        return self.kind.marks[walk].is_end[end]
+
+    def carried_ends(self, bodies: tuple[int, ...]) -> list[int]:
+        """As in `slots.Tracer`."""
+        walk = next(i for i, walk in enumerate(self.walks) if walk.ends == bodies)
+        mark: Mark = self.kind.marks[walk]
+        ends = [i for i, carried in enumerate(mark.carries) if carried]
+        return ends if mark.meet else ends[:1]
+
+    def placed(self, values: Mapping[int, Any]) -> Placed:
+        """As in `Descents`."""
+        return Placed(self, {k: self.shared(x) for k, x in values.items()})
+
+    def riding(self, values: Mapping[int, Any]) -> Riding:
+        """As in `Descents`."""
+        return Riding(self, {k: self.shared(x) for k, x in values.items()})
+
+    def kept_of(self, slot: int, body: int) -> int:
+        """As in `slots.Tracer`."""
+        self._place(body)
+        if (slot, body) not in self.kept:
+            self.kept[slot, body] = self.slot_number()
+        return self.kept[slot, body]
+
+    def kept_by(self, slot: int, row: str) -> int | None:
+        """As in `slots.Tracer`."""
+        asked = {body: number for (s, body), number in self.known.kept.items() if s == slot}
+        if asked and row == PARENT:
+            names = [self.mech.bodies[body].name for body in asked]
             raise TraceError(
-                f"{self.mech.name!r}: loops know the way to one body, {known!r}, not to {asked!r}"
+                f"{self.mech.name!r}: after a sweep loops have what bodies store themselves, not "
+                f"what their children add to it, as is read of {names}; use mech.shared"
             )
+        return next((number for body, number in asked.items() if self.is_at(body)), None)
 
     def _sweep(
-        self, backwards: bool, ways: Sequence[Way] = tuple(Way)
+        self, backwards: bool, among: Callable[[Kind], bool] = lambda kind: True
     ) -> Iterator[tuple[str, str]]:
+        between, before = self.step, self._closed_between()
         self.backwards, steps = backwards, []
         # of each kind whose steps are the same whatever the role
         common: dict[int, tuple[Step, Climb]] = {}
         for role in self.roles:
-            if self.kinds[role.kind].way not in ways:
-                steps.append((_NOTHING, ()))
+            if not among(self.kinds[role.kind]):
+                steps.append((NOTHING, ()))
             elif role.kind not in common:
                 self.step = step = OpenStep(role)
                 yield PARENT, OWN
@@ -351,12 +451,13 @@ class LoopMechanism:
                 steps.append(common[role.kind])
         climbs = tuple(climb for _, climb in steps)
         outer = tuple(step for step, _ in steps)
-        self.stages.append(Stage(outer, backwards, climbs if any(climbs) else ()))
+        self.stages.append(Stage(outer, backwards, climbs if any(climbs) else (), before))
+        self.step = between.next_between()
 
     def climb(self, k: str) -> Iterator[tuple[str, str]]:
         """Once per way that bodies of the kind at hand go."""
         outer = self.step
-        climb = [_NOTHING] * len(self.ways.kinds)
+        climb = [NOTHING] * len(self.ways.kinds)
         for way in sorted(self.ways.under[outer.kind]) if self.climbs else ():
             lower, upper = self.ways.kinds[way]
             self.step = step = OpenStep(outer.role, {LOWER: lower, UPPER: upper})
@@ -395,9 +496,17 @@ class LoopMechanism:
         """As in `Tree`."""
         return Joined(_slot(parts))
 
+    def combined(self, make: Callable[..., Any], *arrays: Any) -> Joined:
+        """As in `Tree`."""
+        views, (made,) = [self.rates(x) for x in arrays], self.slots(1)
+        for _, k in self.outward():
+            made[k] = make(*(view[k] for view in views))
+        return Joined(made)
+
     def join_descent(self, k: int, parts: Slot, rows: int) -> Joined:
         """As in `Descents`."""
-        for _, body in self._sweep(False, (Way.BESIDE,)):
+        on_way = self._on_way(k)
+        for _, body in self._sweep(False, lambda kind: not on_way(kind)):
             parts[body] = np.zeros((self.body.joint.nv, rows))
         return Joined(parts, rows=rows)
 
@@ -405,24 +514,51 @@ class LoopMechanism:
         """As in `Tree`."""
         return Joined(_slot(parts), columns=True)
 
+    def results(self, name: str, parts: Sequence[Any]) -> list[Joined | SharedSlot | Matrix]:
+        """What an algorithm gives back, and the end of it: arrays belong to no body."""
+        made = [self.shared(x) if isinstance(x, np.ndarray) else x for x in parts]
+        of_bodies = all(isinstance(x, (Joined, SharedSlot)) for x in made)
+        if not of_bodies and not all(isinstance(x, Matrix) for x in made):
+            what = "neither joint forces nor columns of bodies nor arrays"
+            raise TraceError(f"{name} gives {what}: it cannot be looped")
+        before = self._closed_between()
+        self.stages.append(Stage((NOTHING,) * len(self.roles), False, (), before))
+        return made
+
+    def _closed_between(self) -> Step:
+        """What was done since the last sweep."""
+        before = self.step.closed()
+        self.first_nodes.append(self.next_node)
+        self.next_node = self.step.graph.count
+        return before
+
     def program(self, name: str, parts: Sequence[Any], form: type | None = None) -> LoopProgram:
         """Everything that was traced."""
         matrices = tuple(part for part in parts if isinstance(part, Matrix))
-        gathered = [part.gathered(self.mech) for part in parts if isinstance(part, Joined)]
+        gathered = [part.gathered(self.mech) for part in parts if not isinstance(part, Matrix)]
         results = tuple(place for _, entries in gathered for place in entries)
         shapes = [shape for shape, _ in gathered] or [(self.nv, self.nv)] * len(matrices)
-        stages = fused(pruned(self.stages, results))
+        slots = len(self.sizes)
+        stages, handed = with_values_handed_on(self.stages, self.first_nodes, slots + 1)
+        stages = fused(
+            stage for stage in pruned(stages, results) if stage.visits_any or stage.before.stores
+        )
+        # kinds that walks tell apart need not do otherwise
+        stages = [
+            replace(stage, steps=tuple(map(self._same, stage.steps))) if self.walks else stage
+            for stage in stages
+        ]
         lower: list[set[int]] = [set() for _ in self.ways.kinds]
         for k, way in enumerate(self.ways.of, 1):
             if way != ZERO:
                 lower[way].add(self.role_of[k])
-        stages, angles = with_angles_kept(stages, len(self.sizes), lower)
+        stages, angles = with_angles_kept(stages, slots, lower)
         stages, visits = with_numbers_made(stages, self._visits())
         return LoopProgram(
             name,
             tuple(self.arrays.values()),
             tuple(shapes),
-            (*self.sizes, angles),
+            (*self.sizes, angles, *([handed] if handed else [])),
             len(self.mech.bodies),
             self.start,
             pruned(stages, results),

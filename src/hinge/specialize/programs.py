@@ -14,6 +14,7 @@ from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS, with_parameters
 from .arrays import array_shape
 from .routing import MOST_OPERATIONS, MOST_UNROLLED, Route, is_long, route, whole
+from .walks import walks_of
 
 if TYPE_CHECKING:
     from ..graph.loop import LoopProgram
@@ -116,8 +117,8 @@ def _programs(
         given = dict(zip(arrays, shapes, strict=True))
         (choice,) = way.ways
         algorithm = partial(ALGORITHMS[way.name].function, **static, **choice)
-        marks = static.get("active"), static.get("frame")
-        return [trace_loops(algorithm, form, given, way.name, *marks)]
+        told = static.get("active"), walks_of(mech, static)
+        return [trace_loops(algorithm, form, given, way.name, *told)]
     fn = partial(_applied, way.name, form, arrays, static)
     most = MOST_OPERATIONS if is_long(mech) else None
     return [trace(partial(fn, **choice), shapes, way.name, most) for choice in way.ways]

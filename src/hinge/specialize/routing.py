@@ -33,6 +33,7 @@ from ..algorithms.declare import ALGORITHMS, Algorithm
 from ..model.joints import Axial
 from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS
+from .walks import marks, walks_of
 
 __all__ = ["MOST_BLOCKS", "MOST_OPERATIONS", "MOST_UNROLLED", "Piece", "Route", "is_long", "route"]
 __all__ += ["whole"]
@@ -279,7 +280,7 @@ def whole(
     declared = ALGORITHMS[name]
     open_numbers = tuple(a for a in arrays if a in PARAMETERS)
     plan, why_plan = _plan(mech, declared, open_numbers, static)
-    if plan == "loops" and climbs and (kinds := _kinds(mech)) * FEW_ALIKE > mech.n_bodies:
+    if plan == "loops" and climbs and (kinds := _kinds(mech, static)) * FEW_ALIKE > mech.n_bodies:
         plan, why_plan = "unrolled", f"{why_plan}, but {kinds} kinds of them are as much code"
     matrices = _MATRICES.get(declared.name)
     if plan == "loops" and matrices:
@@ -325,14 +326,18 @@ def _cannot_climb(mech: Mechanism, matrices: _Matrices, climbs: bool) -> str:
     return f"{steps} kinds of climbs are more than {MOST_STEPS}" if steps > MOST_STEPS else ""
 
 
-def _kinds(mech: Mechanism) -> int:
-    """About how many kinds of bodies loops tell apart: by joints, children, and elder siblings."""
+def _kinds(mech: Mechanism, static: Mapping[str, Any]) -> int:
+    """About how many kinds of bodies loops tell apart.
+
+    By joints, children and elder siblings, and by where they are on the ways to frames.
+    """
+    places = [marks(mech, walk) for walk in walks_of(mech, static)]
     first: dict[int, int] = {}
     for k, body in enumerate(mech.bodies[1:], 1):
         first.setdefault(body.parent, k)
     return len(
         {
-            (type(body.joint), k in first, first[body.parent] == k)
+            (type(body.joint), k in first, first[body.parent] == k, *(x[k] for x in places))
             for k, body in enumerate(mech.bodies[1:], 1)
         }
     )

@@ -2,6 +2,7 @@
 
 A slot is a row of the workspace for every body, and what is done to it under a token becomes loads
 and stores of the step at hand; joined slots and blocks of pairs are what a program gives back.
+What belongs to no body is shared by all steps.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..graph.arrays import Shape
-from ..graph.loop import PAIR, ZERO, Climb, Load, Stage, Step, Store
+from ..graph.loop import GROUND, PAIR, ZERO, Climb, Load, Stage, Step, Store
 from ..graph.scalar import Graph, Node
 from ..model.mechanism import Body, Mechanism
-from .kinds import Kind, Role, Way
+from .kinds import Kind, Role
 
-__all__ = ["LOWER", "OWN", "PARENT", "UPPER", "Filled", "Joined", "OpenStep", "PairSlots", "Slot"]
+__all__ = ["LOWER", "OWN", "PARENT", "UPPER", "Filled", "Joined", "OpenStep", "PairSlots"]
+__all__ += ["Placed", "Riding", "SharedSlot", "Slot"]
 
 # whose row it is: of the parent, of the body itself, and of both ends of a step of its climb
 PARENT, OWN, LOWER, UPPER = "parent", "own", "lower", "upper"
@@ -53,6 +55,29 @@ class Tracer(Protocol):
         """New ones."""
         ...
 
+    def slot_number(self) -> int:
+        """The number of a new one, whatever it is for."""
+        ...
+
+    def is_at(self, body: int) -> bool:
+        """Whether the body at hand is the one at the end of a walk."""
+        ...
+
+    def carried_ends(self, bodies: tuple[int, ...]) -> list[int]:
+        """Which of the ends of a walk the body at hand carries, and is to bring inward.
+
+        All of them where the ways meet; beyond that they are one.
+        """
+        ...
+
+    def kept_of(self, slot: int, body: int) -> int:
+        """The number of the shared slot with what a body at the end of a walk has in a slot."""
+        ...
+
+    def kept_by(self, slot: int, row: str) -> int | None:
+        """The same of the body whose row is written, None if nobody asks for it."""
+        ...
+
     def pair_slot(self) -> int:
         """The number of a new one."""
         ...
@@ -63,10 +88,12 @@ class OpenStep:
 
     kinds: of the bodies whose rows it sees; climb: its steps, if it has some.
     reads_slots: whether it has read any; asks_role: whether it matters what its role is.
+    earlier: the loads of steps before it on its graph.
     """
 
     def __init__(self, role: Role, kinds: Mapping[str, int] | None = None) -> None:
         self.role, self.kind, self.graph = role, role.kind, Graph()
+        self.earlier: tuple[Load, ...] = ()
         self.kinds = {OWN: role.kind, **(kinds or {})}
         self.climb: Climb = ()
         self.reads_slots = self.asks_role = False
@@ -74,6 +101,12 @@ class OpenStep:
         self.loads: dict[Load, Node] = {}
         self.values: dict[tuple[int, str], Any] = {}
         self.written: dict[tuple[int, str], Any] = {}
+
+    def next_between(self) -> OpenStep:
+        """After a step that is done once the next one, which may use all that this one has made."""
+        new = OpenStep(self.role)
+        new.graph, new.earlier = self.graph, (*self.earlier, *self.loads)
+        return new
 
     def load(self, load: Load) -> Node:
         """The input that is loaded there."""
@@ -95,7 +128,7 @@ class OpenStep:
             for i, x in enumerate(value.ravel())
             if self.loads.get(Load("slot", slot, row, i)) is not x
         ]
-        return Step(tuple(self.loads), tuple(stores))
+        return Step((*self.earlier, *self.loads), tuple(stores))
 
 
 class Slot:
@@ -106,20 +139,33 @@ class Slot:
         # of what the ground has, until more is known
         self.first: tuple[int, ...] = (6,)
         self.kind: Any = None
-        # what the body at the end of a way has before any sweep
-        self.at_end: Any = None
+        # what bodies at the ends of walks have before any sweep
+        self.at_end: dict[int, Any] = {}
 
-    def __getitem__(self, row: str) -> Any:
+    def __getitem__(self, row: Any) -> Any:
+        if isinstance(row, int):
+            return self.after_sweeps(row)
         step = self.tracer.step
         step.reads_slots = True
-        if self.at_end is not None and row == OWN and self.tracer.kind.way is Way.END:
-            step.values.setdefault((self.number, row), self.at_end)
+        for body, value in self.at_end.items():
+            if row == OWN and self.tracer.is_at(body):
+                step.values.setdefault((self.number, row), value)
         if (self.number, row) not in step.values:
             shape = self.shape(step.kinds.get(row))
             entries = [self.entry(step, row, i) for i in range(int(np.prod(shape)))]
             whole = np.array(entries, dtype=object).reshape(shape)
             step.values[self.number, row] = whole
         return self.formed(step.values[self.number, row])
+
+    def after_sweeps(self, body: int) -> Any:
+        """What a body at the end of a walk was given, or the ground has."""
+        if body:
+            kept = SharedSlot(self.tracer, self.tracer.kept_of(self.number, body))
+            kept.kind, kept.shape = self.kind, self.shape(None)
+            self.tracer.sizes[kept.number] = prod(kept.shape)
+            return kept.value
+        start = self.tracer.start.get(self.number, (0.0,) * prod(self.first))
+        return self.formed(np.reshape(start, self.first))
 
     def formed(self, numbers: np.ndarray) -> Any:
         """What they are the numbers of."""
@@ -152,7 +198,8 @@ class Slot:
         tracer = self.tracer
         tracer.sizes[self.number] = max(tracer.sizes[self.number], value.size)
         if isinstance(row, int) and row:
-            self.first, self.at_end = value.shape, value
+            self.first = value.shape
+            self.at_end[row] = value
             return
         if row == 0:
             self.first = value.shape
@@ -160,8 +207,79 @@ class Slot:
             return
         if row == OWN:
             tracer.shapes[self.number, tracer.step.kinds[OWN]] = value.shape
+        if (kept := tracer.kept_by(self.number, row)) is not None:
+            tracer.step.written[kept, GROUND] = value
         tracer.step.values[self.number, row] = value
         tracer.step.written[self.number, row] = value
+
+
+class SharedSlot:
+    """A value that belongs to no body: the same row for all steps, and what is between sweeps."""
+
+    def __init__(self, tracer: Tracer, number: int) -> None:
+        self.tracer, self.number = tracer, number
+        self.shape: tuple[int, ...] = ()
+        self.kind: Any = None
+
+    @property
+    def value(self) -> Any:
+        """What there is by now; of what is zero for certain the number."""
+        step, place = self.tracer.step, (self.number, GROUND)
+        step.reads_slots = True
+        if place not in step.values:
+            whole = np.empty(prod(self.shape), dtype=object)
+            for i in range(len(whole)):
+                first = self.tracer.assumed.get((self.number, i), ZERO)
+                load = Load("slot", self.number, GROUND, first)
+                whole[i] = 0.0 if first == ZERO else step.load(load)
+            step.values[place] = whole.reshape(self.shape)
+        numbers = step.values[place]
+        return numbers[()] if self.kind is None else self.kind.of_numbers(numbers)
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        """Store it, when the step at hand is done."""
+        self.kind = type(value) if hasattr(value, "numbers") else None
+        numbers = np.asarray(value if self.kind is None else value.numbers)
+        self.shape, sizes = numbers.shape, self.tracer.sizes
+        sizes[self.number] = max(sizes[self.number], numbers.size)
+        step = self.tracer.step
+        step.values[self.number, GROUND] = step.written[self.number, GROUND] = numbers
+
+    def gathered(self, mech: Mechanism) -> tuple[Shape, list[tuple[int, int, int]]]:
+        """The shape of the result, and where each of its entries is."""
+        return self.shape, [(self.number, 0, i) for i in range(prod(self.shape))]
+
+
+class Placed:
+    """Values on the bodies at the ends of a walk, zeros on all others."""
+
+    def __init__(self, tracer: Tracer, values: Mapping[int, SharedSlot]) -> None:
+        self.tracer, self.values = tracer, values
+
+    def __getitem__(self, row: str) -> Any:
+        for body, value in self.values.items():
+            if self.tracer.is_at(body):
+                return value.value
+        return np.zeros(next((x.shape for x in self.values.values()), ()))
+
+
+class Riding:
+    """What rides inward from the ends of a walk: one value for each way, that passes all bodies.
+
+    Where ways meet values are added, and from there on the first of them is the sum.
+    """
+
+    def __init__(self, tracer: Tracer, values: Mapping[int, SharedSlot]) -> None:
+        self.tracer, self.ends, self.passing = tracer, tuple(values), list(values.values())
+
+    def __getitem__(self, row: str) -> Any:
+        first, *rest = (self.passing[i] for i in self.tracer.carried_ends(self.ends))
+        # on its way to the parent is nothing but what the body at hand brings
+        return np.zeros(first.shape) if row == PARENT else sum((x.value for x in rest), first.value)
+
+    def __setitem__(self, row: str, value: Any) -> None:
+        self.passing[self.tracer.carried_ends(self.ends)[0]].value = value
 
 
 class Filled:

@@ -8,18 +8,19 @@ so that A λ = k − K q̈_free with A = K M⁻¹ Kᵀ, both of which come with 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...model.mechanism import Mechanism
+from ...model.protocol import Descents
 from ..declare import algorithm
-from ..inverse_dynamics import inverse_dynamics, motion
+from ..inverse_dynamics import joint_forces, motion
 from .description import Constraint, refuse_unused_anchors
 from .multipliers import multipliers, refuse_conflict
 from .response import Felt, response
-from .rows import Held, held, in_given_axes, pushed, wanted
+from .rows import Held, held, in_given_axes, pushes, wanted
 
 __all__ = [
     "ConstrainedHybridMotion",
@@ -59,9 +60,9 @@ class ConstrainedHybridMotion(NamedTuple):
     forces: Any
 
 
-@algorithm(joint_level=True)
+@algorithm(joint_level=True, loops=True)
 def constrained_forward_dynamics(
-    mech: Mechanism,
+    mech: Descents,
     q: np.ndarray,
     qd: np.ndarray,
     tau: np.ndarray,
@@ -81,7 +82,7 @@ def constrained_forward_dynamics(
 
 
 def solved_motion(
-    mech: Mechanism,
+    mech: Descents,
     q: np.ndarray,
     qd: np.ndarray,
     tau: np.ndarray,
@@ -99,13 +100,13 @@ def solved_motion(
     rows = wanted(places, moving.V, moving.alpha)
     solved = multipliers(found.felt, rows.k - found.felt.free, rows.size, mask)
     refuse_conflict("constrained_forward_dynamics", mech, constraints, solved.missed)
-    qdd, met = found.qdd(solved.forces), solved.met
-    return Solved(met * qdd, met * solved.forces, places, found.felt)
+    forces = solved.met * solved.forces
+    return Solved(found.qdd(forces), forces, places, found.felt)
 
 
-@algorithm(joint_level=True)
+@algorithm(joint_level=True, loops=True)
 def constrained_hybrid_dynamics(
-    mech: Mechanism,
+    mech: Descents,
     q: np.ndarray,
     qd: np.ndarray,
     qdd_active: np.ndarray,
@@ -123,14 +124,35 @@ def constrained_hybrid_dynamics(
     """
     refuse_unused_anchors("constrained_hybrid_dynamics", constraints, anchors)
     m, phi = mech.driven(active), mech.phi(q)
-    moving = motion(mech, mech.H(q), phi, q, qd, m * np.asarray(qdd_active), f_ext)
+    told = mech.combined(operator.mul, m, qdd_active)
+    moving = motion(mech, mech.H(q), phi, q, qd, told, f_ext)
     places = held(mech, phi, constraints, anchors)
     found = response(mech, q, places, moving.f, tau_passive, m)
     rows = wanted(places, moving.V, moving.alpha)
     solved = multipliers(found.felt, rows.k - found.felt.free, rows.size, mask)
     refuse_conflict("constrained_hybrid_dynamics", mech, constraints, solved.missed)
-    qdd = m * np.asarray(qdd_active) + (1 - m) * found.qdd(solved.forces)
-    needed = inverse_dynamics(mech, q, qd, qdd, pushed(mech, places, solved.forces, f_ext))
-    tau = m * needed + (1 - m) * np.asarray(tau_passive)
-    given = tau, qdd, in_given_axes(places, solved.forces)
-    return ConstrainedHybridMotion(*(solved.met * x for x in given))
+    forces = solved.met * solved.forces
+    qdd = mech.combined(_split, m, qdd_active, found.qdd(forces))
+    tau = mech.combined(_split, m, _needed(mech, q, qd, qdd, f_ext, places, forces), tau_passive)
+    return ConstrainedHybridMotion(tau, qdd, in_given_axes(places, forces))
+
+
+def _needed(
+    mech: Descents,
+    q: np.ndarray,
+    qd: np.ndarray,
+    qdd: np.ndarray,
+    f_ext: np.ndarray | None,
+    places: Sequence[Held],
+    forces: np.ndarray,
+) -> np.ndarray:
+    """The joint forces of a motion, with those of the constraints acting as well: (nv,)."""
+    H, phi, push = mech.H(q), mech.phi(q), mech.placed(pushes(places, forces))
+    f = motion(mech, H, phi, q, qd, qdd, f_ext).f
+    for _, k in mech.outward():
+        f[k] = f[k] - push[k]
+    return joint_forces(mech, H, phi, f, qdd)
+
+
+def _split(m: np.ndarray, of_active: np.ndarray, of_passive: np.ndarray) -> np.ndarray:
+    return m * of_active + (1 - m) * of_passive

@@ -8,12 +8,13 @@ gravity and no joint force in it, because an impact takes no time.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...model.mechanism import Mechanism
+from ...model.protocol import Descents
 from ..declare import algorithm
 from ..inverse_dynamics import motion
 from .description import Constraint
@@ -32,9 +33,9 @@ class Impact(NamedTuple):
     impulses: Any
 
 
-@algorithm(joint_level=True)
+@algorithm(joint_level=True, loops=True)
 def impulse_dynamics(
-    mech: Mechanism,
+    mech: Descents,
     q: np.ndarray,
     qd: np.ndarray,
     constraints: Sequence[Constraint],
@@ -47,11 +48,11 @@ def impulse_dynamics(
     """
     solved = solved_impact(mech, q, qd, constraints, restitution, mask)
     forces = in_given_axes(solved.places, solved.forces)
-    return Impact(np.asarray(qd) + solved.qdd, forces)
+    return Impact(mech.combined(operator.add, qd, solved.qdd), forces)
 
 
 def solved_impact(
-    mech: Mechanism,
+    mech: Descents,
     q: np.ndarray,
     qd: np.ndarray,
     constraints: Sequence[Constraint],
@@ -62,10 +63,10 @@ def solved_impact(
     phi, still = mech.phi(q), np.zeros(mech.nv)
     moving = motion(mech, mech.H(q), phi, q, qd, still, None)
     places = held(mech, phi, constraints)
-    found = response(mech, q, places, mech.each(lambda k: np.zeros(6)), still)
+    found = response(mech, q, places, mech.filled(lambda k: np.zeros(6)), still)
     rows = velocities(places, moving.V)
     back = 0.0 if restitution is None else per_row(found.felt.slices, np.asarray(restitution))
     solved = multipliers(found.felt, -(1 + back) * rows.velocity, rows.size, mask)
     refuse_conflict("impulse_dynamics", mech, constraints, solved.missed)
-    jump, met = found.qdd(solved.forces), solved.met
-    return Solved(met * jump, met * solved.forces, places, found.felt)
+    forces = solved.met * solved.forces
+    return Solved(found.qdd(forces), forces, places, found.felt)

@@ -25,7 +25,7 @@ import numpy as np
 
 from ...algebra.small import Factor, is_zero, mirror_lower, one_below_zero, sign
 from ...errors import ArgumentError, SingularError
-from ...model.mechanism import Mechanism
+from ...model.protocol import Descents
 from .description import AXES, Constraint
 from .response import Felt
 
@@ -118,7 +118,7 @@ def generalized_inverse(felt: Felt, mask: np.ndarray | None = None) -> np.ndarra
 
 
 def refuse_conflict(
-    where: str, mech: Mechanism, constraints: Sequence[Constraint], missed: np.ndarray
+    where: str, mech: Descents, constraints: Sequence[Constraint], missed: np.ndarray
 ) -> None:
     """Raise if numbers say that the constraints contradict each other, or the joints."""
     if missed.dtype.kind != "f" or not (missed > 0).any():
@@ -143,12 +143,10 @@ def per_row(slices: Sequence[slice], values: np.ndarray) -> np.ndarray:
 
 def _uncoupled(A: np.ndarray, slices: Sequence[slice], mask: np.ndarray) -> np.ndarray:
     """A without what couples constraints of which one does not act."""
-    out = A.copy()
-    for i, rows in enumerate(slices):
-        for j, columns in enumerate(slices[:i]):
-            out[rows, columns] = mask[i] * mask[j] * A[rows, columns]
-            out[columns, rows] = out[rows, columns].T
-    return out
+    n = len(mask)
+    both = [[1.0 if i == j else mask[i] * mask[j] for j in range(n)] for i in range(n)]
+    rows = per_row(slices, np.arange(n))
+    return A * np.array(both).reshape(n, n)[rows][:, rows]
 
 
 def _terms(A: np.ndarray, forces: np.ndarray, b: np.ndarray) -> np.ndarray:

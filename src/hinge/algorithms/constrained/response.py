@@ -27,13 +27,12 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ...algebra.small import Factor, mirror_lower
-from ...algebra.spatial import congruence
-from ...model.mechanism import Mechanism
-from ...model.protocol import PerBody
+from ...algebra.spatial import ForceTransfer, congruence
+from ...model.protocol import Descents, PerBody, Slot
 from ..declare import for_any_mechanism
 from ..riccati import released
-from .description import count_rows, row_slices
-from .rows import Held, reach
+from .description import row_slices
+from .rows import Held, Reach
 
 __all__ = ["Felt", "Response", "response"]
 
@@ -66,86 +65,81 @@ class Response(Protocol):
 
 @for_any_mechanism
 def response(
-    mech: Mechanism,
+    mech: Descents,
     q: np.ndarray,
     places: Sequence[Held],
-    f: PerBody,
+    z: Slot,
     tau: np.ndarray,
     active: np.ndarray | None = None,
 ) -> Response:
     """The inward sweep.  O(N) and O(depth · rows²).
 
-    f: what each body needs for the motion that it is to be a change of; tau: (nv,).
+    z: what each body needs for the motion that it is to be a change of, used up; tau: (nv,).
     active: (nv,), 1 for degrees of freedom that keep that motion; none by default.
     """
     m = mech.rates(np.zeros(mech.nv) if active is None else active)
     H, phi, tau_ = mech.H(q), mech.phi(q), mech.rates(tau)
-    P, z = mech.filled(lambda k: mech.M[k].matrix), mech.filled(lambda k: f[k])
+    P, E = mech.filled(lambda k: mech.M[k].matrix), mech.slots(len(places))
+    H_free = mech.each(lambda k: (1 - m[k])[:, None] * H[k])
     G, D, eps = mech.slots(3)
-    E: list[dict[int, np.ndarray]] = [{} for _ in mech.bodies]
-    columns, sums = _columns(mech, places), _Sums(mech, phi, places)
+    Z, sums = [mech.riding(dict(h.unit_forces())) for h in places], _Sums(mech, places)
     for p, k in mech.inward():
         free = 1 - m[k]
-        H[k] = free[:, None] * H[k]
-        D_k, G[k], P_plus = released(
-            P[k], H[k], free * mech.armature[k] + m[k], free * mech.least[k]
-        )
-        D[k], eps[k] = Factor(D_k), free * tau_[k] - H[k] @ z[k]
-        E[k] = {i: H[k] @ Z for i, Z in columns[k].items()}
-        sums.add(D[k], eps[k], E[k])
-        sums.add_bounds(k, D[k].d_inv, H[k])
-        if p:
-            P[p] = P[p] + congruence(P_plus, phi[k])
-            z[p] = z[p] + phi[k] @ (z[k] + G[k] @ eps[k])  # (2)
-            for i, Z in columns[k].items():
-                moved = phi[k] @ (Z - G[k] @ E[k][i])  # (1)
-                columns[p][i] = columns[p].get(i, 0.0) + moved
-    return _Swept(mech, H, phi, sums.felt, D, G, eps, E)
+        rotors = free * mech.armature[k] + m[k]
+        D_k, G[k], P_plus = released(P[k], H_free[k], rotors, free * mech.least[k])
+        D[k], eps[k] = Factor(D_k), free * tau_[k] - H_free[k] @ z[k]
+        P[p] = P[p] + congruence(P_plus, phi[k])
+        z[p] = z[p] + phi[k] @ (z[k] + G[k] @ eps[k])  # (2)
+        passing = sums.passing(k)
+        for i in passing:
+            E[i][k] = H_free[k] @ Z[i][k]
+            Z[i][p] = Z[i][p] + phi[k] @ (Z[i][k] - G[k] @ E[i][k])  # (1)
+        sums.add(D[k], eps[k], {i: E[i][k] for i in passing})
+        sums.add_bounds(k, D[k].d_inv, H_free[k], phi[k])
+    return _Swept(mech, H_free, phi, sums, sums.felt(), D, G, eps, E)
 
 
 class _Swept(NamedTuple):
     """What the inward sweep leaves: of every body the factor of D, G, ε, and E per constraint."""
 
-    mech: Mechanism
-    H: list[Any]
-    phi: list[Any]
+    mech: Descents
+    H: PerBody
+    phi: PerBody
+    sums: _Sums
     felt: Felt
-    D: list[Any]
-    G: list[Any]
-    eps: list[Any]
-    E: list[dict[int, np.ndarray]]
+    D: PerBody
+    G: PerBody
+    eps: PerBody
+    E: list[PerBody]
 
     def qdd(self, forces: np.ndarray) -> np.ndarray:
         """The outward sweep.  O(N)."""
-        H, phi = self.H, self.phi
+        H, phi, lam = self.H, self.phi, self.mech.shared(forces)
         qdd, alpha = self.mech.slots(2)
         for p, k in self.mech.outward():
-            along = (E @ forces[self.felt.slices[i]] for i, E in self.E[k].items())
+            rows = self.felt.slices
+            along = (self.E[i][k] @ lam.value[rows[i]] for i in self.sums.passing(k))
             alpha_plus = phi[k].T @ alpha[p]  # (5)
             qdd[k] = self.D[k].solve(sum(along, self.eps[k])) - self.G[k].T @ alpha_plus  # (6)
             alpha[k] = alpha_plus + H[k].T @ qdd[k]  # (7)
         return self.mech.join(qdd)
 
 
-def _columns(mech: Mechanism, places: Sequence[Held]) -> list[dict[int, np.ndarray]]:
-    """B(k): the unit forces of each constraint on the bodies that carry its frames."""
-    columns: list[dict[int, np.ndarray]] = [{} for _ in mech.bodies]
-    for i, h in enumerate(places):
-        for body, Z in h.unit_forces():
-            columns[body][i] = Z
-    return columns
-
-
 class _Sums:
-    """A, K q̈_free and bounds, as the sweep adds to them."""
+    """A, K q̈_free and bounds, as the sweep adds to them: of A the lower blocks."""
 
-    def __init__(self, mech: Mechanism, phi: PerBody, places: Sequence[Held]) -> None:
+    def __init__(self, mech: Descents, places: Sequence[Held]) -> None:
         self.slices = row_slices([h.constraint for h in places])
-        self.reaches = [reach(mech, phi, h) for h in places]
-        rows = count_rows([h.constraint for h in places])
-        self._A, self.free, self.bound = (
-            np.zeros(shape, dtype=object) for shape in ((rows, rows), rows, rows)
-        )
+        self.reaches = [Reach(mech, h) for h in places]
+        sizes = [len(h.axes) for h in places]
+        self.free, self.bound = ([mech.shared(np.zeros(n)) for n in sizes] for _ in range(2))
+        self.A = [
+            [mech.shared(np.zeros((n, m))) for m in sizes[: i + 1]] for i, n in enumerate(sizes)
+        ]
+
+    def passing(self, k: Any) -> list[int]:
+        """The constraints on whose ways body k is."""
+        return [i for i, reach in enumerate(self.reaches) if reach.passes(k)]
 
     def add(self, D: Factor, eps: np.ndarray, E: dict[int, np.ndarray]) -> None:
         """(3) and (4) of one body."""
@@ -153,20 +147,25 @@ class _Sums:
         scaled = {i: D.d_inv[:, None] * y for i, y in half.items()}
         own = D.half(eps)
         for i, y in scaled.items():
-            rows = self.slices[i]
-            self.free[rows] = self.free[rows] + y.T @ own
+            self.free[i].value = self.free[i].value + y.T @ own
             for j in (j for j in half if j <= i):
-                columns = self.slices[j]
-                self._A[rows, columns] = self._A[rows, columns] + y.T @ half[j]
+                self.A[i][j].value = self.A[i][j].value + y.T @ half[j]
 
-    def add_bounds(self, k: int, D_inv: np.ndarray, H: np.ndarray) -> None:
+    def add_bounds(self, k: Any, D_inv: np.ndarray, H: np.ndarray, phi: ForceTransfer) -> None:
         """The same with the sizes of what a joint feels, as if it all were of one sign."""
-        for rows, felt in zip(self.slices, self.reaches, strict=True):
-            if k in felt:
-                self.bound[rows] = self.bound[rows] + felt[k](H) ** 2 @ D_inv
+        for i in self.passing(k):
+            sizes = self.reaches[i].felt(k, H, phi) ** 2 @ D_inv
+            self.bound[i].value = self.bound[i].value + sizes
 
-    @property
     def felt(self) -> Felt:
-        """The sums; of A the lower blocks were added."""
-        free, bound = (np.array(x.tolist()) for x in (self.free, self.bound))
-        return Felt(mirror_lower(self._A), free, bound, self.slices)
+        """The sums."""
+        n = self.slices[-1].stop if self.slices else 0
+        A = np.zeros((n, n), dtype=object)
+        for rows, blocks in zip(self.slices, self.A, strict=True):
+            for columns, block in zip(self.slices, blocks, strict=False):
+                A[rows, columns] = block.value
+        free, bound = (
+            np.concatenate([np.zeros(0), *(x.value for x in parts)])
+            for parts in (self.free, self.bound)
+        )
+        return Felt(mirror_lower(A), free, bound, self.slices)

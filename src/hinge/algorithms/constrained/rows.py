@@ -19,18 +19,16 @@ there a unit force on l is a constant column, and only vectors have to be turned
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial, reduce
-from operator import matmul
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...algebra.rotation import axial, skew
-from ...algebra.spatial import Transform, carried_acceleration
+from ...algebra.spatial import ForceTransfer, Transform, carried_acceleration
 from ...errors import ArgumentError
-from ...model.mechanism import Mechanism
-from ...model.protocol import PerBody
+from ...model.mechanism import Frame, Mechanism
+from ...model.protocol import Descents, PerBody, Shared
 from ..declare import algorithm
 from ..inverse_dynamics import motion
 from ..kinematics import frame_pose
@@ -38,6 +36,7 @@ from .description import Constraint, Contact, contacts_of
 
 __all__ = [
     "Held",
+    "Reach",
     "Wanted",
     "anchors",
     "constraint_bias",
@@ -47,7 +46,7 @@ __all__ = [
     "in_given_axes",
     "in_solved_axes",
     "pushed",
-    "reach",
+    "pushes",
     "solved_jacobian",
     "velocities",
     "wanted",
@@ -104,9 +103,9 @@ def constraint_jacobian(
     return in_given_axes(places, solved_jacobian(mech, q, places))
 
 
-@algorithm()
+@algorithm(loops=True)
 def constraint_bias(
-    mech: Mechanism,
+    mech: Descents,
     q: np.ndarray,
     qd: np.ndarray,
     constraints: Sequence[Constraint],
@@ -119,9 +118,9 @@ def constraint_bias(
     return in_given_axes(places, wanted(places, moving.V, moving.alpha).k)
 
 
-@algorithm()
+@algorithm(loops=True)
 def constraint_error(
-    mech: Mechanism,
+    mech: Descents,
     q: np.ndarray,
     constraints: Sequence[Constraint],
     anchors: np.ndarray | None = None,
@@ -148,22 +147,18 @@ def anchors(mech: Mechanism, q: np.ndarray, constraints: Sequence[Constraint]) -
 
 
 def held(
-    mech: Mechanism, phi: PerBody, constraints: Sequence[Constraint], anchors: Any = None
+    mech: Descents, phi: PerBody, constraints: Sequence[Constraint], anchors: Any = None
 ) -> list[Held]:
     """The constraints at a configuration, given φ; anchors: (contacts, 4, 4), of the contacts."""
+    sides = [_sides(mech, phi, c) for c in constraints]
     poses = _anchor_poses(constraints, anchors)
-    return [_held(mech, phi, c, X) for c, X in zip(constraints, poses, strict=True)]
+    return [_held(c, *side, X) for c, side, X in zip(constraints, sides, poses, strict=True)]
 
 
-def _held(mech: Mechanism, phi: PerBody, c: Constraint, anchor: Transform | None) -> Held:
-    left, right = mech.frame(c.left), mech.frame(c.right)
-    if left.body == right.body:
-        raise ArgumentError(
-            f"{mech.name!r}: frames {c.left!r} and {c.right!r} of a constraint are both on body "
-            f"{mech.bodies[left.body].name!r}, and cannot move against each other; name another "
-            f"frame"
-        )
-    A, B = _from_common_ancestor(mech, phi, left.body, right.body)
+def _held(
+    c: Constraint, left: Frame, right: Frame, A_: Shared, B_: Shared, anchor: Transform | None
+) -> Held:
+    A, B = A_.value, B_.value
     Y, size = B.inv @ (A @ left.placement), _square(A.translation) + _square(B.translation)
     bodies = c, left.body, right.body
     if isinstance(c, Contact):
@@ -181,26 +176,39 @@ def _aligned(c: Contact, Y: Transform) -> np.ndarray | None:
     return Y.rotation if c.reference == "aligned" else None
 
 
-def _from_common_ancestor(
-    mech: Mechanism, phi: PerBody, left: int, right: int
-) -> tuple[Transform, Transform]:
-    """The poses of two bodies as seen from the nearest body that carries both."""
-    above = [left, *(p for p, _ in mech.ancestors(left))]
-    meet = next(k for k in (right, *(p for p, _ in mech.ancestors(right))) if k in above)
-    return _pose_from(mech, phi, left, meet), _pose_from(mech, phi, right, meet)
+class _Sides(NamedTuple):
+    """The frames of a constraint, and the poses of their bodies as seen from a body with both."""
+
+    left: Frame
+    right: Frame
+    A: Shared
+    B: Shared
 
 
-def _pose_from(mech: Mechanism, phi: PerBody, k: int, above: int) -> Transform:
-    hops = []
-    while k != above:
-        hops.append(phi[k].pose)
-        k = mech.bodies[k].parent
-    return reduce(matmul, reversed(hops), Transform())
+def _sides(mech: Descents, phi: PerBody, c: Constraint) -> _Sides:
+    left, right = mech.frame(c.left), mech.frame(c.right)
+    if left.body == right.body:
+        raise ArgumentError(
+            f"{mech.name!r}: frames {c.left!r} and {c.right!r} of a constraint are both on body "
+            f"{mech.bodies[left.body].name!r}, and cannot move against each other; name another "
+            f"frame"
+        )
+    # from there on, not from the ground: far from it digits would be lost
+    meet = mech.common_ancestor(left.body, right.body)
+    A, B = (_pose_from(mech, phi, frame.body, meet) for frame in (left, right))
+    return _Sides(left, right, A, B)
+
+
+def _pose_from(mech: Descents, phi: PerBody, k: int, above: int) -> Shared:
+    X = mech.shared(Transform())
+    for _, j in mech.descent(k, above):
+        X.value = X.value @ phi[j].pose
+    return X
 
 
 def _anchor_poses(constraints: Sequence[Constraint], anchors: Any) -> list[Transform | None]:
     """Where each contact is to stay, if that is known; None for loops."""
-    given = iter(() if anchors is None else anchors)
+    given = iter(() if anchors is None else np.asarray(anchors))
     poses: list[Transform | None] = []
     for c in constraints:
         X = next(given, None) if isinstance(c, Contact) else None
@@ -250,36 +258,49 @@ def solved_jacobian(mech: Mechanism, q: np.ndarray, places: Sequence[Held]) -> n
     return np.concatenate(rows)
 
 
-def reach(mech: Mechanism, phi: PerBody, h: Held) -> dict[int, Callable[[np.ndarray], np.ndarray]]:
-    """The size of what unit forces can do to the joint of each body on their way, from its H.
+class Reach:
+    """The size of what unit forces can do to the joints on their way, as they go inward."""
 
-    (rows, dof): turning by as much as they are, sliding by as far away as they act besides.
-    """
-    levers: dict[int, Any] = {}
-    for body, X in ((h.left, h.X), (h.right, h.Y)):
-        lever = abs(X.translation).sum()
-        for _, k in mech.ancestors(body):
-            levers[k] = levers.get(k, 0.0) + lever
-            lever = lever + abs(phi[k].p).sum()
+    def __init__(self, mech: Descents, h: Held) -> None:
+        self.mech, self.axes = mech, h.axes
+        sides = ((h.left, h.X), (h.right, h.Y))
+        self._levers = {k: mech.shared(abs(X.translation).sum()) for k, X in sides if k}
 
-    def felt(lever: Any, H: np.ndarray) -> np.ndarray:
+    def passes(self, k: Any) -> bool:
+        """Whether body k is on their way."""
+        return any(self.mech.carries(k, end) for end in self._levers)
+
+    def felt(self, k: Any, H: np.ndarray, phi: ForceTransfer) -> np.ndarray:
+        """At the joint of body k, which they pass: (rows, dof).
+
+        Turning by as much as they are, sliding by as far away as they act besides.
+        """
+        levers = [x for end, x in self._levers.items() if self.mech.carries(k, end)]
         turn, slide = abs(H[:, :3]).sum(axis=1), abs(H[:, 3:]).sum(axis=1)
-        kinds = turn, turn * lever + slide
-        return np.array([kinds[i // 3] for i in h.axes])
+        kinds = turn, turn * sum(x.value for x in levers) + slide
+        for x in levers:
+            x.value = x.value + abs(phi.p).sum()
+        return np.array([kinds[i // 3] for i in self.axes])
 
-    return {k: partial(felt, lever) for k, lever in levers.items()}
+
+def pushes(places: Sequence[Held], forces: np.ndarray) -> dict[int, np.ndarray]:
+    """What forces λ (rows,), in solved axes, do to the bodies that are held: (6,) each."""
+    found, start = {}, 0
+    for h in places:
+        stop = start + len(h.axes)
+        for k, B in h.unit_forces():
+            found[k] = found.get(k, 0.0) + B @ forces[start:stop]
+        start = stop
+    return found
 
 
 def pushed(
     mech: Mechanism, places: Sequence[Held], forces: np.ndarray, f_ext: Any = None
 ) -> np.ndarray:
     """External forces (n_bodies, 6) with those of the constraints among them, λ in solved axes."""
-    wrenches, start = list(mech.wrenches(f_ext)), 0
-    for h in places:
-        stop = start + len(h.axes)
-        for k, B in h.unit_forces():
-            wrenches[k] = wrenches[k] + B @ forces[start:stop]
-        start = stop
+    wrenches = list(mech.wrenches(f_ext))
+    for k, push in pushes(places, forces).items():
+        wrenches[k] = wrenches[k] + push
     return np.array(wrenches[1:]).reshape(-1, 6)
 
 

@@ -2,7 +2,8 @@
 
 A visit is a row of a table: kind, own row, parent row, where the body's numbers begin, its places
 in the arguments.  The workspace is on the stack, a row per body, with slots as members x0, x1, …
-What there is of a pair of bodies goes straight to the results that are matrices (`climb.py`).
+What there is of a pair of bodies goes straight to the results that are matrices (`climb.py`); what
+belongs to no body is in an array of its own, `shared`.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, groupby
 
-from ...graph.loop import PAIR, LoopProgram, Stage, Step
+from ...graph.loop import GROUND, PAIR, LoopProgram, Stage, Step
 from .body import Entry
 from .climb import CLIMBING, Climbs, climbing_columns, put_function, zeroed
 from .file import Front, braces, wrapped
-from .step import StepFunction
+from .step import BeforeFunction, StepFunction
 
 __all__ = ["loops_text"]
 
 # members of a visit, and what steps and loops call their own
-_LOCALS = ("kind", "own", "parent", "numbers", "visit", "i", *CLIMBING)
+_LOCALS = ("kind", "own", "parent", "numbers", "visit", "shared", "i", *CLIMBING)
 _TABLES = ("visit", "visits", "numbers", "row", "ground", "results", "put")
 
 
@@ -38,12 +39,12 @@ class Loops:
     def __init__(self, front: Front, program: LoopProgram) -> None:
         self.front, self.program, self.scalar = front, program, front.scalar
         self.row = f"struct {front.name}_row"
-        done = [(s, (*s.steps, *s.inner)) for s in program.stages]
-        self.stages = [s for s, steps in done if any(step.stores for step in steps)]
+        self.stages = [s for s in program.stages if any(step.stores for step in s.all_steps)]
         kinds = range(max((len(stage.steps) for stage in self.stages), default=0))
         others = [f"{front.name}_{table}" for table in _TABLES]
         others += [f"{front.name}_results{i + 2}" for i in range(len(program.results))]
         others += [self.step_name(i, kind) for i in range(len(self.stages)) for kind in kinds]
+        others += [self.before_name(i) for i in range(len(self.stages))]
         front.settle([*_LOCALS, *others])
         loads = [[x for stage in self.stages for x in stage.steps[kind].used] for kind in kinds]
         # of each kind, the numbers that are asked for
@@ -55,15 +56,19 @@ class Loops:
             loads.append([x for step in inner for x in step.used])
             all_numbers = {x.entry for own in loads for x in own if x.kind == "number"}
             self.columns = [sorted(all_numbers) for _ in kinds]
-        live = {(x.which, x.entry) for own in loads for x in own if x.kind == "slot"}
+        steps = [step for stage in self.stages for step in stage.all_steps]
+        touched = {(x.which, x.entry, x.row) for s in steps for x in s.used if x.kind == "slot"}
+        touched |= {(s.slot, s.entry, s.row) for x in steps for s in x.stores if s.row != PAIR}
+        live = {(slot, entry) for slot, entry, _ in touched}
         live |= {(slot, entry) for slot, _, entry in program.results}
-        steps = [step for stage in self.stages for step in (*stage.steps, *stage.inner)]
-        live |= {(s.slot, s.entry) for step in steps for s in step.stores if s.row != PAIR}
-        # of each slot, the entries that a row has
+        # the entries that belong to no body, and of each slot those that a row has
+        self.shared = sorted({(slot, entry) for slot, entry, row in touched if row == GROUND})
+        live -= {*self.shared}
         self.slots = {
             i: [e for s, e in sorted(live) if s == i] for i in sorted({s for s, _ in live})
         }
-        self.places = self._places({x.which for own in loads for x in own if x.kind == "argument"})
+        asked = (x for own in loads for x in own if x.kind == "argument" and x.row != GROUND)
+        self.places = self._places({x.which for x in asked})
 
     def _places(self, used: set[int]) -> dict[str, tuple[str, tuple[int, ...]]]:
         """Name of an argument → member of a visit, and its value in every visit.
@@ -80,11 +85,17 @@ class Loops:
 
     def place(self, row: str, slot: int, entry: int) -> Entry:
         """An entry of a slot."""
+        if row == GROUND:
+            return Entry("shared", self.shared.index((slot, entry)))
         return Entry(f"{row}->x{slot}", self.slots[slot].index(entry))
 
     def step_name(self, stage: int, kind: int) -> str:
         """The function of a step."""
         return f"{self.front.name}_step{stage + 1}_kind{kind}"
+
+    def before_name(self, stage: int) -> str:
+        """The function of what is done before a loop."""
+        return f"{self.front.name}_before{stage + 1}"
 
     def distinct(self, stage: Stage) -> list[tuple[list[int], Step]]:
         """Steps that do something, each with the kinds that take it and have the same numbers."""
@@ -99,10 +110,19 @@ class Loops:
         front, program = self.front, self.program
         dialect, steps = front.dialect, [x for x in [front.dialect.parts] if x]
         lines = [f"{self.row} w[{program.rows}];", f"w[0] = {front.name}_ground;"]
+        if self.shared:
+            lines.append(f"{self.scalar.name} shared[{len(self.shared)}];")
+        given = {x.which for s in self.stages for x in s.before.used if x.kind == "argument"}
         if program.matrices:
             steps.append(put_function(front))
             lines += zeroed(front, program)
         for i, stage in enumerate(self.stages):
+            if stage.before.stores:
+                before = BeforeFunction(self, self.before_name(i), 0, stage.before)
+                steps.append(before.text)
+                lines.append(before.call)
+            if not stage.visits_any:
+                continue
             cases = []
             for kinds, step in self.distinct(stage):
                 made = StepFunction(self, self.step_name(i, kinds[0]), kinds[0], step)
@@ -114,13 +134,16 @@ class Loops:
             lines.append(self.loop(stage, cases, climbs))
         tables, gathered = self.results() if not program.matrices else ([], [])
         used = {*self.places, *(a.name for a in front.results if a.size)}
+        used |= {front.arguments[i].name for i in given}
         declared = [*self.visits(), *self.numbers(), *self.rows(), *tables]
         inside = [x for x in declared if dialect.header and "static const" in x]
         whole = front.function([*inside, *lines, *gathered], used)
         code = [*(x for x in declared if x not in inside), *steps, whole]
         width = sum(map(len, self.slots.values()))
-        size, shape = width * program.rows * self.scalar.bytes, f"{program.rows} rows of {width}"
-        workspace = f"Workspace on the stack: {size} bytes, {shape} numbers."
+        size = (width * program.rows + len(self.shared)) * self.scalar.bytes
+        shape = f"{program.rows} rows of {width} numbers"
+        shape += f", and {len(self.shared)} more" if self.shared else ""
+        workspace = f"Workspace on the stack: {size} bytes, {shape}."
         kind = f"{dialect.name} with loops over {len(program.visits)} bodies"
         return front.file(kind, "\n\n".join(code), [workspace])
 
@@ -194,10 +217,14 @@ class Loops:
             for slot, group in groupby(found, key=lambda x: x[1]):
                 run = list(group)
                 new = f"{self.front.name}_results{len(tables) + 1 if tables else ''}"
-                at = tuple((row, self.slots[slot].index(entry)) for _, _, row, entry in run)
-                table = tables.setdefault(at, new)
                 first = run[0][0]
                 place = f"{first} + i" if first else "i"
+                if slot not in self.slots:
+                    where = [(i, self.shared.index((slot, entry))) for i, _, _, entry in run]
+                    loops += [f"{array.name}[{i}] = shared[{at}];" for i, at in where]
+                    continue
+                at = tuple((row, self.slots[slot].index(entry)) for _, _, row, entry in run)
+                table = tables.setdefault(at, new)
                 line = f"{array.name}[{place}] = w[{table}[i][0]].x{slot}[{table}[i][1]];"
                 loops.append(braces(f"for (int i = 0; i < {len(run)}; i++)", [line]))
         texts = []

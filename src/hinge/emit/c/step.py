@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Protocol
 
-from ...graph.loop import PAIR, Load, LoopProgram, Step
+from ...graph.loop import GROUND, PAIR, Load, LoopProgram, Step
 from ...graph.schedule import ordered
 from .body import Body, Entry, Scalar
 from .file import Front, block, wrapped
 
-__all__ = ["LoopFile", "StepFunction"]
+__all__ = ["BeforeFunction", "LoopFile", "StepFunction"]
 
 
 class LoopFile(Protocol):
@@ -78,15 +78,29 @@ class StepFunction:
         for row in ("parent", "own"):
             if row in self.touched:
                 more.append(f"{'' if row in self.written else 'const '}{file.row} *{row}")
+        if "shared" in self.touched:
+            more.append(f"{'' if GROUND in self.written else 'const '}{file.scalar.name} *shared")
         more += [f"{file.scalar.name} *pair"] if "pair" in self.touched else []
         return block(file.front.head(file.front.dialect.part, name, arrays, more), lines)
 
     def called(self, name: str) -> str:
         """The statement that calls it."""
-        places = self.file.places.items()
-        given = [f"{a} + visit->{member}" for a, (member, _) in places if a in self.touched]
+        given = [self.given(a.name) for a in self.file.front.arguments if a.name in self.touched]
         if "numbers" in self.touched:
             given.append(f"{self.file.front.name}_numbers + visit->numbers")
         given += [f"&w[visit->{row}]" for row in ("parent", "own") if row in self.touched]
-        given += ["pair"] if "pair" in self.touched else []
+        given += [x for x in ("shared", "pair") if x in self.touched]
         return wrapped(f"{name}(", given, ");", depth=3)
+
+    def given(self, argument: str) -> str:
+        """The part of an argument that a visit is about."""
+        member, _ = self.file.places[argument]
+        return f"{argument} + visit->{member}"
+
+
+class BeforeFunction(StepFunction):
+    """The function of what is done once, before a loop: it has arguments as they are."""
+
+    def given(self, argument: str) -> str:
+        """All of it."""
+        return argument

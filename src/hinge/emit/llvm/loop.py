@@ -5,6 +5,8 @@ its parent begin in each area of `rows.py`.  Another table has the numbers that 
 
 Climbs are functions too.  What a thing carries up stays in registers; what there is of it and one
 thing after the other goes, one after the other, to where results are.
+
+What is done once before a loop is a function like a step's, without a visit.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...graph.loop import PAIR, ZERO, Climb, Load, LoopProgram, Stage, Step, Store
+from ...graph.loop import GROUND, PAIR, ZERO, Climb, Load, LoopProgram, Stage, Step, Store
 from ...graph.scalar import Node, reachable
 from ...graph.workspace import step_plan
 from ..layout import LoopLayout
@@ -27,6 +29,9 @@ from .flavor import Flavor
 
 __all__ = ["StepBody", "Tables", "escaped", "loop_bodies"]
 
+# in the place of a visit and of its numbers
+_NOBODY = Value("ptr", "null")
+
 
 def loop_bodies(layout: LoopLayout, f: Flavor, tag: str = "", *, tables: bool) -> Bodies:
     """All that a sample takes.
@@ -36,6 +41,11 @@ def loop_bodies(layout: LoopLayout, f: Flavor, tag: str = "", *, tables: bool) -
     known = Tables(layout, tag)
     parts = [known.text(f)] if tables else []
     for i, stage in enumerate(layout.program.stages):
+        if stage.before.stores:
+            name = f"before{i}{tag}_{f.name}"
+            parts.append(_StepFunction(known, f, name, stage.before).text())
+        if not stage.visits_any:
+            continue
         for kind, step in _distinct(stage).items():
             name = f"step{i}_{kind}{tag}_{f.name}"
             parts.append(_StepFunction(known, f, name, step).text())
@@ -67,14 +77,15 @@ class Tables:
         self.rows, self.tag = layout.rows, tag
         areas, visits = self.rows.areas, program.visits
         passing = max((areas[n].size for n in ("outward", "inward") if n in areas), default=0)
-        # what passes from thing to thing comes first
-        self.base = {name: passing if name == "kept" else 0 for name in areas}
-        self.size = passing + (areas["kept"].size if "kept" in areas else 0)
+        # what passes from thing to thing comes first, then what is kept of things and of none
+        self.base, self.size = dict.fromkeys(areas, 0), passing
+        for name in (x for x in ("kept", GROUND) if x in areas):
+            self.base[name], self.size = self.size, self.size + areas[name].size
         columns = {"kind": tuple(v.kind for v in visits)}
         columns |= {
             f"in{i}": tuple(v.places[i] for v in visits) for i in range(len(program.inputs))
         }
-        for name, area in areas.items():
+        for name, area in ((n, x) for n, x in areas.items() if n != GROUND):
             columns |= {f"{name}.own": tuple(area.own), f"{name}.parent": tuple(area.parent)}
         if program.matrices:
             columns |= _of_pairs(program)
@@ -82,7 +93,7 @@ class Tables:
         self.column: dict[str, int] = {}
         for name, values in columns.items():
             self.add(name, values)
-        steps = (step for stage in program.stages for step in (*stage.steps, *stage.inner))
+        steps = (step for stage in program.stages for step in stage.all_steps)
         loads = (x for step in steps for x in step.used)
         self.numbers = sorted({x.entry for x in loads if x.kind == "number"})
 
@@ -167,7 +178,8 @@ class StepBody(Body):
     def within(self, column: str, row: str, memory: str, base: int, at: int) -> str:
         """The address of a value in the row that begins where a column of a visit says.
 
-        row: whose visit; memory: an argument, the results or the workspace, so far further on.
+        row: whose visit, or GROUND, where there is none and all begins at the beginning.
+        memory: an argument, the results or the workspace, so far further on.
         """
 
     def write(self) -> None:
@@ -219,6 +231,8 @@ class StepBody(Body):
             return self.within("pairs", PAIR, "%out", 0, slot * self.block[slot] + entry)
         area, at = self.tables.rows.places[slot, entry]
         memory = "%out" if area.startswith("result") else "%ws"
+        if row == GROUND:
+            return self.within(area, row, memory, self.tables.base[area], at)
         column = f"{area}.{'parent' if row == 'parent' else 'own'}"
         return self.within(column, row, memory, self.tables.base[area], at)
 
@@ -239,6 +253,8 @@ class _InFunction(StepBody):
 
     def within(self, column: str, row: str, memory: str, base: int, at: int) -> str:
         kind = self.flavor.type
+        if row == GROUND:
+            return self.address(memory, base + at)
         if (column, row) not in self.begins:
             begin = _word(self.code, self.tables, self.visits[row], column)
             start = self.code.at(Value("ptr", memory), begin, kind)
@@ -399,7 +415,10 @@ def _whole(tables: Tables, f: Flavor) -> str:
                 values = program.start.get(slot, ())
                 value = f.value(values[entry] if entry < len(values) else 0.0)
                 code.store(value, code.at(ws, tables.base[area] + at, f.type), align)
-        code.call(f"stage{i}{tables.tag}_{f.name}", *code.parameters)
+        if program.stages[i].before.stores:
+            code.call(f"before{i}{tables.tag}_{f.name}", *code.parameters, _NOBODY, _NOBODY)
+        if program.stages[i].visits_any:
+            code.call(f"stage{i}{tables.tag}_{f.name}", *code.parameters)
     return _gathered(code, tables, f, out, ws) + code.ret().text()
 
 
@@ -414,6 +433,5 @@ def _gathered(code: Function, tables: Tables, f: Flavor, out: Value, ws: Value) 
         to, place = (code.cast("zext", code.entry("i32", pair, j), "i64") for j in (0, 1))
         value = code.load(f.type, code.at(ws, place, f.type), align)
         code.store(value, code.at(out, to, f.type), align)
-    base = tables.base["kept"]
-    pairs = ", ".join(f"i32 {to}, i32 {base + at}" for to, at in entries)
+    pairs = ", ".join(f"i32 {to}, i32 {tables.base[x.area] + x.at}" for to, x in entries)
     return f"{table.name} = internal constant [{2 * len(entries)} x i32] [{pairs}]\n"

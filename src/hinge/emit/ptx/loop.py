@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...errors import TraceError
-from ...graph.loop import Load, LoopProgram, Step
+from ...graph.loop import GROUND, Load, LoopProgram, Step
 from ...graph.scalar import Node
 from ..layout import LoopLayout
 from ..llvm.builder import Function, Operand, Value, i64
@@ -61,7 +61,7 @@ def loop_module(
 
 
 class _Step(StepBody):
-    """The code of one step, in the midst of its loop; i: the number of the visit."""
+    """The code of one step, in the midst of its loop; i: the number of the visit, if it has one."""
 
     def __init__(self, loops: _Loops, step: Step, i: Value) -> None:
         StepBody.__init__(self, loops.tables, loops.f, step, loops.code)
@@ -86,6 +86,8 @@ class _Step(StepBody):
         """As in `StepBody`; an area has a base of its own here."""
         loops, area = self.loops, column.split(".")[0]
         start, apart = loops.argument(area) if area in loops.rows else loops.area(area)
+        if row == GROUND:
+            return loops.entry(start, i64(at), apart).name
         if (column, row) not in self.begins:
             begin = loops.entry(start, loops.visited(self.i, column), apart)
             self.begins[column, row] = begin.name
@@ -105,7 +107,8 @@ class _Loops:
         for i, stage in enumerate(program.stages):
             first = [stage.steps.index(step) for step in stage.steps]
             self.tables.add(f"step{i}", tuple(first[visit.kind] for visit in program.visits))
-        self.passing = self.tables.base.get("kept", self.tables.size)
+        far = [base for area, base in self.tables.base.items() if area in ("kept", GROUND)]
+        self.passing = min(far, default=self.tables.size)
         given, bound = _parameters(program, columns), f'nounwind "nvvm.maxnreg"="{_MOST[f.scalar]}"'
         self.code = Function("run", "void", *given, attributes=bound, linkage="ptx_kernel ")
         self.given = {x.name[1:]: x for x in self.code.parameters}
@@ -132,8 +135,8 @@ class _Loops:
         """Where an area begins, and how far its values are apart."""
         if name in ("outward", "inward"):
             return self.near, self.apart
-        kept = 0 if self.shared else self.passing
-        base = kept if name == "kept" else self.first_result
+        near = self.passing if self.shared else 0
+        base = self.first_result if name.startswith("result") else self.tables.base[name] - near
         return self.code.at(self.work, base * self.apart), self.apart
 
     def argument(self, name: str) -> tuple[Value, Operand]:
@@ -161,8 +164,9 @@ class _Loops:
 
     def constants(self) -> str:
         """All tables, as bytes."""
-        gathered = np.array(self.tables.rows.gathered, np.int32)
-        data = {**self.tables.data(self.f), "gathered": gathered}
+        near, base = self.passing if self.shared else 0, self.tables.base
+        gathered = [(i, base[x.area] - near + x.at) for i, x in self.tables.rows.gathered]
+        data = {**self.tables.data(self.f), "gathered": np.array(gathered, np.int32)}
         return "".join(
             f"@{name} = internal addrspace(1) constant [{x.nbytes} x i8] "
             f'c"{escaped(x)}", align 16\n'
@@ -200,6 +204,9 @@ class _Loops:
         code.store(self.f.value(0.0), self.mark)
         for i, stage in enumerate(program.stages):
             self.ground(i)
+            self.once(stage.before)
+            if not stage.visits_any:
+                continue
             n = len(program.visits)
             walk = (n - 1, -1, -1) if stage.backwards else (0, n, 1)
             with code.count(*walk) as loop:
@@ -210,6 +217,12 @@ class _Loops:
                     self.marked(step.read)
         self.gather()
         self.put_out(sample)
+
+    def once(self, before: Step) -> None:
+        """What is done before a loop."""
+        step = _Step(self, before, i64(0))
+        step.write()
+        self.marked(step.read)
 
     def row(self, i: int, sample: Value) -> Value:
         """The address of the first entry of an argument of the sample."""
@@ -230,11 +243,11 @@ class _Loops:
 
     def gather(self) -> None:
         """What is kept and also a result, to the results."""
-        code, kept, results = self.code, self.area("kept")[0], self.area("results")[0]
+        code, work, results = self.code, self.work, self.area("results")[0]
         with code.count(0, len(self.tables.rows.gathered)) as loop:
             pair = code.op("mul", loop.i, 2)
             to, place = (self.word("gathered", code.op("add", pair, k)) for k in (0, 1))
-            value = code.load(self.f.type, self.entry(kept, place, self.apart))
+            value = code.load(self.f.type, self.entry(work, place, self.apart))
             code.store(value, self.entry(results, to, self.apart))
 
     def put_out(self, sample: Value) -> None:
@@ -283,6 +296,8 @@ class _Loops:
         read: list[set[int]] = [set() for _ in self.program.inputs]
         for stage in self.program.stages:
             loads = [[x for x in step.used if x.kind == "argument"] for step in stage.steps]
+            for x in (x for x in stage.before.used if x.kind == "argument"):
+                read[x.which].add(x.entry)
             for visit in self.program.visits:
                 for x in loads[visit.kind]:
                     read[x.which].add(visit.places[x.which] + x.entry)
