@@ -62,6 +62,23 @@ def test_loops_of_linearized_dynamics_agree_with_the_generic_code(third, load):
     assert_close(got, getattr(robot.alg, name)(**given, load=load), 3e4 * EPS)
 
 
+@pytest.mark.parametrize(
+    ("third", "load"), [("qdd", "dead"), pytest.param("tau", "world", marks=pytest.mark.long)]
+)
+def test_loops_of_gradients_agree_with_the_generic_code(third, load):
+    robot, rng = everything(), np.random.default_rng(2)
+    mech, s = robot.mechanism, random_state(robot, 4)
+    given = {"q": s.q, "qd": s.qd, third: s.qdd, "mu": rng.normal(size=robot.nv)}
+    given |= {"f_ext": s.f_ext, "points": rng.normal(size=(mech.n_bodies, 3))}
+    name = "inverse_dynamics_vjp" if third == "qdd" else "forward_dynamics_vjp"
+    arrays = {a: array_shape(mech, a) for a in given}
+    algorithm = partial(getattr(algorithms, name), load=load)
+    program = trace_loops(algorithm, canonical(mech), arrays, name)
+    expected = getattr(robot.alg, name)(**given, load=load)
+    for x, y in zip(interpret(program, list(given.values())), expected, strict=True):
+        assert_close(x, y, 3e4 * EPS)
+
+
 def test_what_is_zero_for_every_body_is_neither_kept_nor_used():
     """Without loads that turn, their stiffness is zero, and the loops know it."""
     mech = zoo.snake(50).mechanism
