@@ -71,6 +71,7 @@ from .kinematics import (
     velocity_product_acceleration,
 )
 from .lagrangian import lagrangian_derivatives
+from .linearized.forward_change import forward_dynamics_change
 from .linearized.forward_derivatives import forward_dynamics_derivatives, forward_dynamics_jvp
 from .linearized.inverse_derivatives import inverse_dynamics_derivatives, inverse_dynamics_jvp
 from .linearized.transposed import forward_dynamics_vjp, inverse_dynamics_vjp
@@ -132,6 +133,7 @@ __all__ = [
     "disturbance_jacobian",
     "energy_regressor",
     "forward_dynamics",
+    "forward_dynamics_change",
     "forward_dynamics_derivatives",
     "forward_dynamics_jvp",
     "forward_dynamics_vjp",
@@ -236,6 +238,7 @@ class Algorithms(Bound):
     disturbance_jacobian = bound(disturbance_jacobian)
     energy_regressor = bound(energy_regressor)
     forward_dynamics = bound(forward_dynamics)
+    forward_dynamics_change = bound(forward_dynamics_change)
     forward_dynamics_derivatives = bound(forward_dynamics_derivatives)
     forward_dynamics_jvp = bound(forward_dynamics_jvp)
     forward_dynamics_vjp = bound(forward_dynamics_vjp)

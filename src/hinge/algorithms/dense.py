@@ -60,7 +60,9 @@ from .linearized.conventional import (
     conventional_derivatives,
     conventional_forward_derivatives,
     conventional_forward_jvp,
+    conventional_jvp,
 )
+from .linearized.forward_change import ForwardDynamicsChange, forward_dynamics_change
 from .linearized.forward_derivatives import (
     ForwardDynamicsDerivatives,
     Method,
@@ -275,6 +277,21 @@ def _(
 ) -> ForwardDynamicsDerivatives:
     parts = conventional_forward_derivatives(mech, q, qd, tau, f_ext, points, load, axes)
     return ForwardDynamicsDerivatives(*parts)
+
+
+@with_followers(forward_dynamics_change)
+def _(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    dq: np.ndarray,
+    dqd: np.ndarray,
+    dtau: np.ndarray,
+    f_ext: np.ndarray | None = None,
+) -> ForwardDynamicsChange:
+    qdd = forward_dynamics(mech, q, qd, tau, f_ext)
+    return ForwardDynamicsChange(qdd, conventional_jvp(mech, q, qd, qdd, dq, dqd, dtau, f_ext))
 
 
 @with_followers(forward_dynamics_vjp)
