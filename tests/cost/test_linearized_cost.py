@@ -68,14 +68,18 @@ def test_one_direction_costs_the_same_for_every_body(number, most):
 
 
 @pytest.mark.parametrize(
-    ("name", "most"),
-    [("inverse_dynamics_vjp", (240, 210)), ("forward_dynamics_vjp", (487, 443))],
+    ("name", "arrays", "most"),
+    [
+        ("inverse_dynamics_vjp", 4, (240, 210)),
+        ("forward_dynamics_vjp", 4, (487, 443)),
+        ("forward_dynamics_change", 6, (487, 445)),
+    ],
 )
-def test_gradients_cost_the_same_for_every_body(name, most):
+def test_products_cost_the_same_for_every_body(name, arrays, most):
     counts = []
     for n in (8, 16, 24):
         run = partial(getattr(algorithms, name), canonical(chain(n)).mechanism)
-        ops = trace(lambda *x, run=run: tuple(run(*x)), [(n,)] * 4).ops
+        ops = trace(lambda *x, run=run: tuple(run(*x)), [(n,)] * arrays).ops
         counts.append([ops.multiplications, ops.additions])
     more = np.diff(counts, axis=0) / 8
     np.testing.assert_allclose(more[1], more[0], rtol=0.01)

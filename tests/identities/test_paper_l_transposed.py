@@ -1,4 +1,4 @@
-"""Gradients of μ·τ and μ·q̈: against complex steps, the matrices, and products from the right."""
+"""Gradients of μ·τ and μ·q̈ and changes of q̈: against complex steps, matrices and one another."""
 
 from functools import cache
 
@@ -72,6 +72,17 @@ def test_products_from_the_left_and_from_the_right_meet(name):
         parts = np.array([a * b for a, b in zip(pull, d, strict=True)])
         size = np.abs(mu * push).sum() + np.abs(parts).sum()
         assert abs((mu * push).sum() - parts.sum()) <= 1000 * EPS * size
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_a_change_of_forward_dynamics_comes_with_it(name):
+    robot, s, tau, _, _, expected = known(name)
+    d = np.random.default_rng(6).normal(size=(3, robot.nv))
+    got = robot.alg.forward_dynamics_change(s.q, s.qd, tau, *d, s.f_ext)
+    condition = np.linalg.cond(expected[2]) if robot.nv else 1.0
+    bound = EPS * min(max(200, condition), 4000)
+    assert worst([got.qdd], [s.qdd]) < bound
+    assert worst([got.dqdd], [sum(x @ y for x, y in zip(expected, d, strict=True))]) < bound
 
 
 @pytest.mark.parametrize("name", ROBOTS)

@@ -16,9 +16,9 @@ import numpy as np
 
 from ..graph.arrays import cut, entries, leaves, lifted
 from ..graph.autodiff import adjoints, substitute, tangents
+from ..graph.loop import LoopProgram
 from ..graph.program import Program
 from ..graph.relay import Call
-from ..graph.loop import LoopProgram
 from ..graph.scalar import Graph, Node, reachable
 
 __all__ = ["Sweep", "pulled_through", "pushed_through"]

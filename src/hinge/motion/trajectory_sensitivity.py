@@ -11,7 +11,8 @@ for a cost C of the whole motion with ∂C/∂x(i) = c(i).  No matrix is formed:
 products with the derivative of one step, each in one kernel.  For large robots a step of several
 stages is a loop over those, with the equations of motion once: x is then (q, q̇, memory), as
 `integrators.py` has it.  Forward the stages are inside a step; backward each is a step of its own,
-with its state at hand.
+with its state at hand.  Of long mechanisms the equations of motion and products with their
+derivatives are loops over bodies, to and from which a step hands arrays (`through_sweeps.py`).
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from .. import algorithms
 from ..errors import ArgumentError, SingularError
 from ..functions.derivatives import jvp, vjp
 from ..functions.through_sweeps import pulled_through, pushed_through
-from ..graph.program import Program, trace
-from ..graph.relay import Call, Relay, trace_relay
+from ..graph.program import trace
+from ..graph.relay import Call, trace_relay
 from ..graph.scan import Scan
 from ..model.parameters import PARAMETERS, parameters
 from ..robot import Robot, check_robot
@@ -196,7 +197,12 @@ class TrajectorySensitivity:
         return [np.zeros(self.robot.nv)] * (METHODS[self.method].memory if self._rows else 0)
 
     def _advance(
-        self, call: SweepCall | None, x: Sequence[Any], tau: Any, fixed: Mapping[str, Any], stage: Any
+        self,
+        call: SweepCall | None,
+        x: Sequence[Any],
+        tau: Any,
+        fixed: Mapping[str, Any],
+        stage: Any,
     ) -> tuple[Any, ...]:
         """A stage from x = (q, q̇, memory); all of them, without memory, if there is no loop."""
         way, mech, (q, qd, *memory) = METHODS[self.method], self.robot.mechanism, x
@@ -211,8 +217,8 @@ class TrajectorySensitivity:
     def _leading(
         self, x: Sequence[Any], tau: Any, fixed: Mapping[str, Any], stage: Any
     ) -> tuple[Callable[..., tuple[Any, ...]], tuple[Any, ...]]:
-        """Where a stage from q ⊞ δ leads: a function of what stands for sweeps and of δ, q̇, memory, τ
-        and numbers; and what these are.
+        """Where a stage from q ⊞ δ leads: a function of what stands for sweeps, and of δ, q̇,
+        memory, τ and numbers; and what these are.
         """
         mech, (q, qd, *memory) = self.robot.mechanism, x
 
@@ -323,18 +329,16 @@ class TrajectorySensitivity:
         """The kernel, made once for a robot, a method and what may change."""
         robot, title = self.robot, f"{kind} sensitivity of {self.robot.name!r}"
         row = [(len(stages[0]),)] if stages != ((),) else []
+        # loops have the numbers of the mechanism in them
+        loops = is_long(robot.mechanism) and not self.numbers
 
         def scan() -> Scan:
-            given = [*shapes.values(), *row]
-            # numbers that come with the samples are known to no loop
-            if is_long(robot.mechanism) and not self.numbers:
-                traced: Program | Relay = trace_relay(step, given, title)
-            else:
-                traced = trace(partial(step, None), given, title)
+            given, whole = [*shapes.values(), *row], partial(step, None)
+            traced = trace_relay(step, given, title) if loops else trace(whole, given, title)
             return Scan(traced, states, inputs, stages, tuple(recorded))
 
         def make() -> Rollout:
-            key = known_key(robot.mechanism, title, self.method, repr(shapes))
+            key = known_key(robot.mechanism, title, self.method, repr(shapes), repr(loops))
             return Rollout(scan, shapes, states, inputs, title, robot.dtype, robot._backend, key)
 
         return robot._keep((title, self.method, tuple(shapes)), make)

@@ -1,7 +1,7 @@
 """Sweeps over a mechanism as programs that relays call, with those that say how results change.
 
-Those of forward dynamics are along the joints, δ = T dq for coordinates that change by dq, with T as
-in `slopes.py`:
+Those of forward dynamics are along the joints, δ = T dq where coordinates change by dq, with the T
+of `slopes.py`:
 
     push    q̈, δq̈ by `forward_dynamics_change` of T dq, dqd, dtau                               (1)
     pull    Tᵀ δ, dqd, dtau of `forward_dynamics_vjp`                                           (2)

@@ -80,8 +80,7 @@ def inverse_dynamics_vjp(
 ) -> InverseDynamicsGradient:
     """The gradient of μ·τ with respect to q, q̇, q̈, each (nv,).  O(N).
 
-    A general hinge takes 240 multiplications and 210 additions, the motion included.
-
+    A general hinge takes 240 multiplications and 210 additions.
     dq is along the joints' tangents.  load: how f_ext changes with q; see `loads.py`.
     axes: the axes of the arithmetic; the result does not depend on them, its cost does.
     """
@@ -105,8 +104,7 @@ def forward_dynamics_vjp(
 ) -> ForwardDynamicsGradient:
     """The gradient of μ·q̈ with respect to q, q̇, τ, each (nv,).  O(N).
 
-    A general hinge takes 487 multiplications and 443 additions, the motion included.
-
+    A general hinge takes 487 multiplications and 443 additions.
     dq is along the joints' tangents.  load: how f_ext changes with q; see `loads.py`.
     axes: those of the arithmetic; the result does not depend on them.
     """
