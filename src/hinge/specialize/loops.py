@@ -20,6 +20,7 @@ slots are seen; blocks of matrices go to the `pairs` of the mechanism.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Concatenate
 
 import numpy as np
@@ -27,6 +28,7 @@ import numpy as np
 from ..algebra.spatial import Transform
 from ..errors import TraceError
 from ..graph.angles import with_angles_kept
+from ..graph.autodiff import jacobian_nodes, on_new_leaves
 from ..graph.fusion import fused
 from ..graph.loop import (
     ZERO,
@@ -150,6 +152,8 @@ class LoopMechanism:
         carrier: the body to which there is a way, 0 if it is the ground.
         """
         self.mech, self.arrays, self.shapes = mech, arrays, dict(shapes or {})
+        # the numbers of the arrays that have an entry per coordinate
+        self.like_q: set[int] = set()
         self.carrier = carrier
         self.kinds, self.kind_of = kinds
         self.roles, self.role_of = find_roles(mech, self.kind_of)
@@ -208,6 +212,7 @@ class LoopMechanism:
 
     def coordinates(self, q: _Argument) -> _View:
         """As in `Tree`."""
+        self.like_q.add(q.which)
         return self._share(q, lambda body: body.joint.nq)
 
     def rates(self, qd: Any) -> _View | Slot:
@@ -277,6 +282,19 @@ class LoopMechanism:
         def make() -> HingeRates:
             rates = self.body.joint.hinge_rates(*(x[self.row] for x in values))
             return HingeRates(*(hinge_map(self.body, x) for x in rates))
+
+        return _View(self, make)
+
+    def tangents(self, q: _Argument) -> _View:
+        """The changes along each body's joint as its coordinates change, (nv, nq)."""
+        own = self.coordinates(q)
+
+        def make() -> np.ndarray:
+            joint, here = self.body.joint, own[self.row]
+            apart = partial(joint.difference, here)
+            inside = on_new_leaves(apart, here[0].graph, [here], [0], "the tangents of a joint")
+            slopes = jacobian_nodes(inside.values, inside.leaves).ravel()
+            return np.array(inside.on_arguments(slopes)).reshape(joint.nv, joint.nq)
 
         return _View(self, make)
 
@@ -395,6 +413,10 @@ class LoopMechanism:
         """As in `Tree`."""
         return Joined(_slot(parts))
 
+    def join_coordinates(self, parts: Slot | Filled) -> Joined:
+        """One value per coordinate from those of each body's joint."""
+        return Joined(_slot(parts), coordinates=True)
+
     def join_descent(self, k: int, parts: Slot, rows: int) -> Joined:
         """As in `Descents`."""
         for _, body in self._sweep(False, (Way.BESIDE,)):
@@ -437,10 +459,11 @@ class LoopMechanism:
     def _visits(self) -> tuple[Visit, ...]:
         mech = self.mech
         visits, rows = [], [iter(kind.table) for kind in self.kinds]
+        like_q = [n for i, n in enumerate(self.arrays) if i in self.like_q]
         for k, body in enumerate(mech.bodies[1:], 1):
             kind, role = self.kind_of[k], self.role_of[k]
             q, v = mech.q_slice(body.joint_name).start, mech.v_slice(body.joint_name).start
-            where = {"q": q, "f_ext": 6 * (k - 1), "points": 3 * (k - 1)}
+            where = {"f_ext": 6 * (k - 1), "points": 3 * (k - 1), **{n: q for n in like_q}}
             places = tuple(where.get(n, v) for n in self.arrays)
             visits.append(Visit(role, k, body.parent, places, next(rows[kind])))
         return tuple(visits)
