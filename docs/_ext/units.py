@@ -31,6 +31,8 @@ RESULTS = {
         "N m, N": "inverse_dynamics inverse_dynamics_jvp bias_forces gravity_forces passive_forces "
         "joint_forces",
         "N m s, N s": "momentum generalized_momentum momentum_regressor",
+        "those of μ·τ over those of the variable": "inverse_dynamics_vjp",
+        "those of μ·q̈ over those of the variable": "forward_dynamics_vjp",
         "J": "kinetic_energy potential_energy spring_energy energy_regressor",
         "√J": "total_rates",
         "√J/s": "working_forces working_gravity diagonal_coriolis diagonal_dynamics innovations",

@@ -1,6 +1,6 @@
 """What linearised dynamics costs on chains of general hinges: growth, and the paper's formulas."""
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -62,6 +62,25 @@ def test_no_more_than_the_paper_says(number, n):
 @pytest.mark.parametrize(("number", "most"), [(1, (250, 220)), (5, (490, 450))])
 def test_one_direction_costs_the_same_for_every_body(number, most):
     counts = np.array([operations(number, n, "body") for n in (8, 16, 24)])
+    more = np.diff(counts, axis=0) / 8
+    np.testing.assert_allclose(more[1], more[0], rtol=0.01)
+    assert (more[0] <= most).all(), more[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays", "most"),
+    [
+        ("inverse_dynamics_vjp", 4, (240, 210)),
+        ("forward_dynamics_vjp", 4, (487, 443)),
+        ("forward_dynamics_change", 6, (487, 445)),
+    ],
+)
+def test_products_cost_the_same_for_every_body(name, arrays, most):
+    counts = []
+    for n in (8, 16, 24):
+        run = partial(getattr(algorithms, name), canonical(chain(n)).mechanism)
+        ops = trace(lambda *x, run=run: tuple(run(*x)), [(n,)] * arrays).ops
+        counts.append([ops.multiplications, ops.additions])
     more = np.diff(counts, axis=0) / 8
     np.testing.assert_allclose(more[1], more[0], rtol=0.01)
     assert (more[0] <= most).all(), more[0]

@@ -6,6 +6,9 @@ import pytest
 import hinge
 from hinge.differentiable import of_kernel, of_robot
 from hinge.errors import ArgumentError
+from hinge.graph.loop import LoopProgram
+from hinge.graph.program import Program
+from hinge.specialize import by_coordinates
 
 ARM, FLOATING = hinge.zoo.arm(4), hinge.zoo.space_arm(2)
 ROBOTS = [ARM, FLOATING]
@@ -108,6 +111,40 @@ def test_long_mechanisms_are_differentiated_too():
     zero = np.zeros(robot.nv)
     (bar,) = f.vjp((1,)).kernel(*x, w)
     assert w @ robot.inverse_dynamics_jvp(*x, zero, d, zero) == pytest.approx(bar @ d, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics"])
+def test_first_derivatives_of_long_mechanisms_are_loops(name, monkeypatch):
+    """Both of them, by coordinates, against complex steps; by forces on bodies they are not."""
+    monkeypatch.setattr(by_coordinates, "LEAST_BODIES", 0)
+    third = "qdd" if name == "inverse_dynamics" else "tau"
+    arrays = ("q", "f_ext", "qd", third)
+    robot, rng = hinge.Robot(hinge.zoo.snake(44).mechanism), np.random.default_rng(4)
+    f, x, wrt = of_robot(robot, name, arrays), sample(robot, arrays), (0, 2, 3)
+    known = (f.kernel(*x),) if f.uses_results else ()
+    dots, w = [rng.normal(size=x[i].shape) for i in wrt], rng.normal(size=robot.nv)
+    push, pull = f.jvp(wrt), f.vjp(wrt)
+    assert isinstance(push.kernel.program, LoopProgram)
+    assert isinstance(pull.kernel.program, LoopProgram)
+    (change,), back = push.kernel(*x, *known, *dots), pull.kernel(*x, *known, w)
+    assert w @ change == pytest.approx(dot(back, dots), rel=1e-9)
+    assert isinstance(f.vjp((1,)).kernel.program, Program)
+    step = [a + 1e-30j * d for a, d in zip(x, [dots[0], 0, *dots[1:]], strict=True)]
+    expected = getattr(robot.alg, name)(step[0], step[2], step[3], step[1]).imag / 1e-30
+    assert change == pytest.approx(expected, rel=1e-7, abs=1e-9 * np.abs(expected).max())
+
+
+def test_second_derivatives_of_long_mechanisms_come_from_the_graph(monkeypatch):
+    monkeypatch.setattr(by_coordinates, "LEAST_BODIES", 0)
+    robot, rng = hinge.Robot(hinge.zoo.snake(44).mechanism), np.random.default_rng(5)
+    arrays = ("q", "qd", "qdd")
+    first, x = of_robot(robot, "inverse_dynamics", arrays).vjp((1,)), sample(robot, arrays)
+    w, d = rng.normal(size=(2, robot.nv))
+    (change,) = first.jvp((1,)).kernel(*x, w, d)
+    # τ is quadratic in the rates: differences of its gradient are exact
+    there, back = (first.kernel(x[0], x[1] + e * d, x[2], w)[0] for e in (0.5, -0.5))
+    assert isinstance(first.kernel.program, LoopProgram)
+    assert change == pytest.approx(there - back, rel=1e-8, abs=1e-9 * np.abs(change).max())
 
 
 def test_a_kernel_of_ones_own_and_second_order_results():

@@ -138,6 +138,21 @@ def test_long_mechanisms_move():
     assert_near(states, [x[-1] for x in expected], np.float64, 100)
 
 
+@pytest.mark.parametrize("kind", ["forward", "adjoint"])
+def test_motions_of_long_mechanisms_change(kind):
+    robot, count, steps = zoo.snake(45), 2, 3
+    still = robot.neutral(), np.zeros(robot.nv), np.zeros((steps, robot.nv))
+    s = hinge.trajectory_sensitivity(robot, *still, 1e-3, "semi_implicit_euler")
+    kernel, rng = s._push if kind == "forward" else s._pull, np.random.default_rng(5)
+    assert isinstance(kernel.scan.step, Relay)
+    given = {n: rng.normal(size=(count, *shape)) for n, shape in kernel.shapes.items()}
+    given |= {n: rng.normal(size=(steps, *given[n].shape)) for n in kernel.timed}
+    given["dt"] = np.full(count, 1e-3)
+    arrays = list(given.values())
+    results, _ = rolled(kernel.scan, arrays, steps, 1, np.float64, strict=False)
+    assert_near(results, kernel(*arrays), np.float64, 1e4)
+
+
 # loops over bodies
 
 

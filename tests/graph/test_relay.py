@@ -46,6 +46,22 @@ def test_a_relay_is_its_parts_in_turn():
         assert_close(new[1], qd + 0.01 * expected, 1000 * EPS)
 
 
+def test_what_is_called_again_is_one_call():
+    robot = zoo.arm(5)
+    program = looped(robot.mechanism, "forward_dynamics")
+    still = np.zeros((robot.mechanism.n_bodies, 6))
+
+    def step(call, q, qd):
+        first, again, other = (call(program, q, x, qd, still)[0] for x in (qd, 1.0 * qd, 2 * qd))
+        return first + again, other
+
+    relay = trace_relay(step, [(5,), (5,)], "again")
+    assert len(relay.parts) == 5
+    q, qd = np.random.default_rng(2).normal(size=(2, 5))
+    twice, _ = interpret(relay, [q, qd])
+    assert_close(twice, 2 * robot.forward_dynamics(q, qd, qd), 1000 * EPS)
+
+
 def test_machine_code_of_a_relay_is_what_it_means():
     """Many steps, of one sample and of several."""
     robot, rng = zoo.arm(5), np.random.default_rng(1)

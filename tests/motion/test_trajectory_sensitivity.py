@@ -1,5 +1,6 @@
 """How whole motions change: against motions that did change, and forward against adjoint."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -7,9 +8,12 @@ import pytest
 
 import hinge
 from hinge import simulate, trajectory_sensitivity, zoo
+from hinge.graph.loop import LoopProgram
+from hinge.graph.program import Program
+from hinge.graph.relay import Relay
 from hinge.model.parameters import parameters
 from hinge.motion import trajectory_sensitivity as module
-from mechanisms import EPS, assert_close
+from mechanisms import EPS, assert_close, everything
 
 STEPS, DT = 15, 0.02
 CASES = [
@@ -99,6 +103,70 @@ def test_stages_in_a_loop_are_the_step_as_a_whole(lead, monkeypatch):
     for whole, looped in zip(*found, strict=True):
         assert whole.shape == looped.shape
         assert_close(looped, whole, 1e4 * EPS)
+
+
+def damped(robot):
+    """The same with springs and losses at all joints."""
+    mech = robot.mechanism
+    bodies = [
+        replace(b, joint=replace(b.joint, stiffness=0.3, damping=0.2)) if k else b
+        for k, b in enumerate(mech.bodies)
+    ]
+    return replace(mech, bodies=tuple(bodies))
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit_euler"])
+@pytest.mark.parametrize(
+    ("name", "lead"), [("everything", (2,)), pytest.param("snake", (), marks=pytest.mark.long)]
+)
+def test_loops_over_bodies_are_the_step_in_one_piece(name, lead, method, monkeypatch):
+    """Both ways of one mechanism: forward and backward, with springs, losses and outer forces."""
+    mech = damped({"everything": everything(), "snake": zoo.snake(44)}[name])
+    robot, rng = hinge.Robot(mech), np.random.default_rng(4)
+    start = robot.random_configuration(rng), rng.normal(size=(*lead, robot.nv))
+    taus, f_ext = rng.normal(size=(4, *lead, robot.nv)), rng.normal(size=(robot.n_bodies, 6))
+    d, costs = rng.normal(size=(2, robot.nv)), rng.normal(size=(2, 5, *lead, robot.nv))
+    found = []
+    for long in (False, True):
+        monkeypatch.setattr(module, "is_long", lambda mech, long=long: long)
+        s = trajectory_sensitivity(hinge.Robot(mech), *start, taus, 1e-3, method, f_ext)
+        found.append([*s.forward(*d, taus), *s.adjoint(*costs)[:3]])
+        assert isinstance(s._push.scan.step, Relay) == isinstance(s._pull.scan.step, Relay) == long
+    for whole, looped in zip(*found, strict=True):
+        assert_close(looped, whole, 1e5 * EPS)
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit_euler"])
+def test_motions_of_long_mechanisms_change_in_loops(method):
+    """Against motions that did change; no part of a step has the dynamics unrolled."""
+    robot, rng = zoo.snake(60), np.random.default_rng(5)
+    nv, h = robot.nv, 1e-5
+    q, qd, taus = robot.random_configuration(rng), rng.normal(size=nv), rng.normal(size=(6, nv))
+    dq, dqd, costs = *rng.normal(size=(2, nv)), rng.normal(size=(2, 7, nv))
+    s = trajectory_sensitivity(robot, q, qd, taus, 1e-3, method)
+    change, back = s.forward(dq, dqd), s.adjoint(*costs)
+    there, before = (
+        trajectory_sensitivity(robot, robot.integrate(q, e * dq), qd + e * dqd, taus, 1e-3, method)
+        for e in (h, -h)
+    )
+    assert_close(change.dq, robot.difference(before.q, there.q) / (2 * h), 1e3 * EPS / h)
+    assert_close(change.dqd, (there.qd - before.qd) / (2 * h), 1e3 * EPS / h)
+    felt = costs * np.array(change)
+    assert abs(felt.sum() - back.q @ dq - back.qd @ dqd) < 1e5 * EPS * np.abs(felt).sum()
+    for rollout in (s._push, s._pull):
+        glue, sweeps = rollout.scan.step.parts[::2], rollout.scan.step.parts[1::2]
+        assert all(isinstance(part.program, LoopProgram) for part in sweeps)
+        assert all(sum(part.program.ops) < 60 * nv for part in glue)
+
+
+def test_numbers_of_long_mechanisms_are_unrolled():
+    robot = zoo.snake(42)
+    zero = np.zeros(robot.nv)
+    still = robot.neutral(), zero, np.zeros((2, robot.nv))
+    s = trajectory_sensitivity(robot, *still, 1e-3, "semi_implicit_euler", numbers="gravity")
+    assert isinstance(s._pull.scan.step, Program)
+    change = s.forward(gravity=[0.0, 0.0, 1.0])
+    assert_close(change.dqd[-1][5], 2e-3, 1e4 * EPS)
 
 
 def test_parts_add_up():

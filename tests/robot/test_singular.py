@@ -31,6 +31,7 @@ WITHOUT_INVERSE = {
     "difference", "frame_acceleration", "frame_pose", "frame_velocity", "generalized_momentum",
     "energy_regressor", "momentum_regressor", "torque_regressor", "gravity_forces", "integrate",
     "inverse_dynamics", "inverse_dynamics_derivatives", "inverse_dynamics_jvp",
+    "inverse_dynamics_vjp",
     "inverse_kinematics", "jacobian", "kinetic_energy", "interpolate",
     "constrained_inverse_dynamics", "friction_residuals",
     "lagrangian_derivatives", "mass_matrix", "mass_matrix_rate",

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,12 +10,14 @@ import pytest
 import hinge
 from hinge import TraceError, algorithms, zoo
 from hinge.emit.rows import Rows
+from hinge.functions.derivatives import jvp, vjp
 from hinge.graph.interpret import interpret
 from hinge.graph.loop import LoopProgram
 from hinge.graph.scalar import reachable
 from hinge.robot.answers import robot_kernel
 from hinge.runtime.cpu import Cpu
 from hinge.runtime.kernel import Kernel
+from hinge.specialize import by_coordinates
 from hinge.specialize.arrays import array_shape
 from hinge.specialize.canonical import Reframed, canonical
 from hinge.specialize.loops import trace_loops
@@ -60,6 +63,48 @@ def test_loops_of_linearized_dynamics_agree_with_the_generic_code(third, load):
     program = trace_loops(algorithm, canonical(mech), arrays, name)
     (got,) = interpret(program, list(given.values()))
     assert_close(got, getattr(robot.alg, name)(**given, load=load), 3e4 * EPS)
+
+
+@pytest.mark.parametrize(
+    ("third", "load"), [("qdd", "dead"), pytest.param("tau", "world", marks=pytest.mark.long)]
+)
+def test_loops_of_gradients_agree_with_the_generic_code(third, load):
+    robot, rng = everything(), np.random.default_rng(2)
+    mech, s = robot.mechanism, random_state(robot, 4)
+    given = {"q": s.q, "qd": s.qd, third: s.qdd, "mu": rng.normal(size=robot.nv)}
+    given |= {"f_ext": s.f_ext, "points": rng.normal(size=(mech.n_bodies, 3))}
+    name = "inverse_dynamics_vjp" if third == "qdd" else "forward_dynamics_vjp"
+    arrays = {a: array_shape(mech, a) for a in given}
+    algorithm = partial(getattr(algorithms, name), load=load)
+    program = trace_loops(algorithm, canonical(mech), arrays, name)
+    expected = getattr(robot.alg, name)(**given, load=load)
+    for x, y in zip(interpret(program, list(given.values())), expected, strict=True):
+        assert_close(x, y, 3e4 * EPS)
+
+
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+def test_loops_of_products_by_coordinates(kind, monkeypatch):
+    """Of all joints, quaternions of any length among them, what the graph gives."""
+    robot, rng = everything(), np.random.default_rng(3)
+    monkeypatch.setattr(by_coordinates, "LEAST_BODIES", 0)
+    monkeypatch.setattr(by_coordinates, "whole", lambda *_: SimpleNamespace(plan="loops"))
+    mech, s = robot.mechanism, random_state(robot, 4)
+    given = {"q": 1.2 * s.q, "qd": s.qd, "qdd": s.qdd, "f_ext": s.f_ext}
+    make = by_coordinates.looped_product(mech, "inverse_dynamics", tuple(given), kind, (0, 2))
+
+    def force(q, qdd):
+        return robot.alg.inverse_dynamics(q, s.qd, qdd, s.f_ext)
+
+    at = given["q"], s.qdd
+    if kind == "jvp":
+        given |= {"d(q)": rng.normal(size=robot.nq), "d(qdd)": rng.normal(size=robot.nv)}
+        expected = (jvp(force)(at, (given["d(q)"], given["d(qdd)"])),)
+    else:
+        given["bar(0)"] = rng.normal(size=robot.nv)
+        expected = vjp(force)(at, given["bar(0)"])
+    program = make({n: x.shape for n, x in given.items()}, kind)
+    for x, y in zip(interpret(program, list(given.values())), expected, strict=True):
+        assert_close(x, y, 3e4 * EPS)
 
 
 def test_what_is_zero_for_every_body_is_neither_kept_nor_used():

@@ -42,6 +42,8 @@ def test_long_mechanisms_are_loops_where_sweeps_can_be():
     assert route(LONG, "poses").plan == "unrolled"
     assert route(LONG, "inverse_dynamics", ("q", "qd", "qdd", "gravity")).plan == "unrolled"
     assert route(LONG, "forward_dynamics_jvp").plan == "loops"
+    assert route(LONG, "forward_dynamics_vjp").plan == "loops"
+    assert route(LONG, "inverse_dynamics_vjp").plan == "loops"
     conventional = {"method": "conventional"}
     assert route(LONG, "forward_dynamics_jvp", (), conventional).plan == "unrolled"
 

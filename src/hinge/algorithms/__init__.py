@@ -71,8 +71,10 @@ from .kinematics import (
     velocity_product_acceleration,
 )
 from .lagrangian import lagrangian_derivatives
+from .linearized.forward_change import forward_dynamics_change
 from .linearized.forward_derivatives import forward_dynamics_derivatives, forward_dynamics_jvp
 from .linearized.inverse_derivatives import inverse_dynamics_derivatives, inverse_dynamics_jvp
+from .linearized.transposed import forward_dynamics_vjp, inverse_dynamics_vjp
 from .mass_matrix import crba, mass_matrix, mass_matrix_inverse
 from .operational_space import (
     operational_space_inertia,
@@ -131,8 +133,10 @@ __all__ = [
     "disturbance_jacobian",
     "energy_regressor",
     "forward_dynamics",
+    "forward_dynamics_change",
     "forward_dynamics_derivatives",
     "forward_dynamics_jvp",
+    "forward_dynamics_vjp",
     "frame_acceleration",
     "frame_pose",
     "frame_velocity",
@@ -154,6 +158,7 @@ __all__ = [
     "inverse_dynamics",
     "inverse_dynamics_derivatives",
     "inverse_dynamics_jvp",
+    "inverse_dynamics_vjp",
     "inverse_kinematics",
     "is_flat",
     "jacobian",
@@ -233,8 +238,10 @@ class Algorithms(Bound):
     disturbance_jacobian = bound(disturbance_jacobian)
     energy_regressor = bound(energy_regressor)
     forward_dynamics = bound(forward_dynamics)
+    forward_dynamics_change = bound(forward_dynamics_change)
     forward_dynamics_derivatives = bound(forward_dynamics_derivatives)
     forward_dynamics_jvp = bound(forward_dynamics_jvp)
+    forward_dynamics_vjp = bound(forward_dynamics_vjp)
     frame_acceleration = bound(frame_acceleration)
     frame_pose = bound(frame_pose)
     frame_velocity = bound(frame_velocity)
@@ -256,6 +263,7 @@ class Algorithms(Bound):
     inverse_dynamics = bound(inverse_dynamics)
     inverse_dynamics_derivatives = bound(inverse_dynamics_derivatives)
     inverse_dynamics_jvp = bound(inverse_dynamics_jvp)
+    inverse_dynamics_vjp = bound(inverse_dynamics_vjp)
     inverse_kinematics = bound(inverse_kinematics)
     is_flat = bound(is_flat)
     jacobian = bound(jacobian)

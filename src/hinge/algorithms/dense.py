@@ -60,7 +60,9 @@ from .linearized.conventional import (
     conventional_derivatives,
     conventional_forward_derivatives,
     conventional_forward_jvp,
+    conventional_jvp,
 )
+from .linearized.forward_change import ForwardDynamicsChange, forward_dynamics_change
 from .linearized.forward_derivatives import (
     ForwardDynamicsDerivatives,
     Method,
@@ -70,6 +72,11 @@ from .linearized.forward_derivatives import (
 from .linearized.inverse_derivatives import inverse_dynamics_jvp
 from .linearized.loads import Load
 from .linearized.nominal import Nominal
+from .linearized.transposed import (
+    ForwardDynamicsGradient,
+    forward_dynamics_vjp,
+    inverse_dynamics_vjp,
+)
 from .mass_matrix import mass_matrix, mass_matrix_inverse
 from .operational_space import operational_space_inertia_inverse
 from .underactuated.generalized_jacobians import complete_motion
@@ -272,6 +279,39 @@ def _(
 ) -> ForwardDynamicsDerivatives:
     parts = conventional_forward_derivatives(mech, q, qd, tau, f_ext, points, load, axes)
     return ForwardDynamicsDerivatives(*parts)
+
+
+@with_followers(forward_dynamics_change)
+def _(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    dq: np.ndarray,
+    dqd: np.ndarray,
+    dtau: np.ndarray,
+    f_ext: np.ndarray | None = None,
+) -> ForwardDynamicsChange:
+    qdd = forward_dynamics(mech, q, qd, tau, f_ext)
+    return ForwardDynamicsChange(qdd, conventional_jvp(mech, q, qd, qdd, dq, dqd, dtau, f_ext))
+
+
+@with_followers(forward_dynamics_vjp)
+def _(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    tau: np.ndarray,
+    mu: np.ndarray,
+    f_ext: np.ndarray | None = None,
+    points: np.ndarray | None = None,
+    load: Load = "body",
+    axes: Axes = "body",
+) -> ForwardDynamicsGradient:
+    """λ = M⁻¹ μ, and what it gives for inverse dynamics at the same motion."""
+    qdd, lam = forward_dynamics(mech, q, qd, tau, f_ext), solve_spd(mass_matrix(mech, q), mu)
+    dq, dqd, _ = inverse_dynamics_vjp(mech, q, qd, qdd, lam, f_ext, points, load, axes)
+    return ForwardDynamicsGradient(-dq, -dqd, lam)
 
 
 # diagonalised

@@ -21,6 +21,7 @@ import numpy as np
 from ..errors import ArgumentError
 from ..robot.answers import known_key
 from ..runtime.kernel import Kernel
+from ..specialize.by_coordinates import looped_product
 from ..specialize.routing import is_long
 from .implicit import forward_dynamics_rule
 from .rules import Arrays, Rule, Shape, program_rule
@@ -49,10 +50,14 @@ class Differentiable:
         rule: Callable[[], Rule],
         key: str | None = None,
         uses_results: bool = False,
+        looped: Callable[[Any, tuple[int, ...]], Callable[..., Any] | None] | None = None,
     ) -> None:
-        """rule: made when a derivative is first compiled; key: of its code, known before that."""
+        """rule: made when a derivative is first compiled; key: of its code, known before that.
+
+        looped: of the kind of a derivative and its arguments, what makes its program by loops.
+        """
         self.kernel, self._rule, self._key = kernel, rule, key
-        self.uses_results = uses_results
+        self.uses_results, self._looped = uses_results, looped
         self._made: dict[Any, Differentiable] = {}
 
     def __repr__(self) -> str:
@@ -114,10 +119,14 @@ class Differentiable:
                 given[name if name not in given else f"{name}_{len(given)}"] = shape
             title = f"{kind} of {self.name}"
             key = None if self._key is None else f"{self._key} {kind} {wrt}"
-            make = partial(_traced, partial(apply, wrt), list(given.values()), title)
+            whole = partial(_traced, partial(apply, wrt), list(given.values()), title)
+            loops = None if self._looped is None else self._looped(kind, wrt)
+            make = whole if loops is None else partial(loops, given, title)
             own = self.kernel
             kernel = Kernel(make, title, tuple(given), own.dtype, own.backend, key, own.strict)
-            self._made[kind, wrt] = of_kernel(kernel, key)
+            # loops have no graph to be differentiated once more
+            again = (lambda: kernel.program) if loops is None else whole
+            self._made[kind, wrt] = Differentiable(kernel, partial(program_rule, again), key)
         return self._made[kind, wrt]
 
     @cached_property
@@ -204,12 +213,13 @@ def of_robot(
     maker = ALGORITHMS[name].function.__module__
     key = known_key(mech, own, repr(arrays), repr(tuple(sorted(settings.items()))), maker=maker)
     program = partial(_unrolled, mech, own, arrays, settings)
+    looped = None if settings else partial(looped_product, mech, own, arrays)
     if own == "forward_dynamics":
         inverse = ("inverse_dynamics", tuple("qdd" if a == "tau" else a for a in arrays), settings)
         residual = partial(_unrolled, mech, *inverse)
         rule = partial(forward_dynamics_rule, arrays.index("tau"), program, residual)
-        return Differentiable(kernel, rule, key, uses_results=True)
-    return Differentiable(kernel, partial(program_rule, program), key)
+        return Differentiable(kernel, rule, key, uses_results=True, looped=looped)
+    return Differentiable(kernel, partial(program_rule, program), key, looped=looped)
 
 
 def _unrolled(

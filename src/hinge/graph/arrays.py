@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import TraceError
 from .scalar import Graph, Node
 
-__all__ = ["Shape", "cut", "entries", "inputs", "lifted"]
+__all__ = ["Shape", "cut", "entries", "inputs", "leaves", "lifted"]
 
 Shape = tuple[int, ...]
 
@@ -19,6 +19,11 @@ Shape = tuple[int, ...]
 def inputs(graph: Graph, shape: Shape) -> np.ndarray:
     """An array of new inputs."""
     return _array([graph.input() for _ in range(prod(shape))], shape)
+
+
+def leaves(graph: Graph, shape: Shape) -> np.ndarray:
+    """An array of new leaves: no inputs, and so without a number among these."""
+    return _array([graph.leaf() for _ in range(prod(shape))], shape)
 
 
 def lifted(who: str, graph: Graph, part: Any) -> np.ndarray:

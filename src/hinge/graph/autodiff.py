@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Shape, cut, entries, inputs, lifted
+from .arrays import Shape, cut, entries, leaves, lifted
 from .operations import OPERATIONS, Slope
 from .rewrite import fold
 from .scalar import Graph, Node, reachable
@@ -277,8 +277,7 @@ def on_new_leaves(
 ) -> OnNewLeaves:
     """Evaluate fn in the graph, with new leaves for the chosen arguments."""
     shapes = [arrays[i].shape for i in chosen]
-    fresh = [inputs(graph, shape) for shape in shapes]
-    leaves = entries(fresh)
+    fresh = [leaves(graph, shape) for shape in shapes]
     places = (graph.lift(x) for x in entries(arrays[i] for i in chosen))
     arguments = dict(enumerate(arrays)) | dict(zip(chosen, fresh, strict=True))
     # a scalar comes as itself, not as an array of no dimensions
@@ -286,7 +285,8 @@ def on_new_leaves(
     form = type(result) if isinstance(result, tuple) else None
     parts = result if form else (result,)
     results = [lifted(f"{title}: the function", graph, part) for part in parts]
-    return OnNewLeaves(shapes, leaves, dict(zip(leaves, places, strict=True)), results, form)
+    stops = entries(fresh)
+    return OnNewLeaves(shapes, stops, dict(zip(stops, places, strict=True)), results, form)
 
 
 def substitute(nodes: Sequence[Node], places: Mapping[Node, Node]) -> list[Node]:

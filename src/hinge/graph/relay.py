@@ -80,12 +80,16 @@ class Relay:
 
 
 def trace_relay(fn: Callable[..., Any], shapes: Sequence[Shape], name: str) -> Relay:
-    """Run fn(call, *arrays) once on traced scalars; call(program, *arrays) stands for a sweep."""
+    """Run fn(call, *arrays) once on traced scalars; call(program, *arrays) stands for a sweep.
+
+    What is called again with the same scalars is the same call.
+    """
     graph = Graph()
     # the arguments, and what calls give: every part may take all of them that are there by then
     known, numbers = list(shapes), list(range(len(shapes)))
     arguments = [inputs(graph, shape) for shape in shapes]
     parts: list[Part] = []
+    given_before: dict[Any, tuple[np.ndarray, ...]] = {}
 
     def ended(arrays: Sequence[np.ndarray], form: type | None) -> tuple[int, ...]:
         """A straight-line part that gives these; the numbers of its results."""
@@ -94,13 +98,17 @@ def trace_relay(fn: Callable[..., Any], shapes: Sequence[Shape], name: str) -> R
         parts.append(Part(Program(name, tuple(known), outputs, values, form), tuple(numbers)))
         return tuple(range(first, first + len(outputs)))
 
-    def call(program: LoopProgram, *given: Any) -> tuple[np.ndarray, ...]:
-        takes = ended([lifted(name, graph, np.asarray(x)) for x in given], tuple)
-        parts.append(Part(program, takes))
-        first = takes[-1] + 1
-        known.extend(program.outputs)
-        numbers.extend(range(first, first + len(program.outputs)))
-        return tuple(inputs(graph, shape) for shape in program.outputs)
+    def call(program: Program | LoopProgram, *given: Any) -> tuple[np.ndarray, ...]:
+        arrays = [lifted(name, graph, np.asarray(x)) for x in given]
+        key = program, *(node.id for node in entries(arrays))
+        if key not in given_before:
+            takes = ended(arrays, tuple)
+            parts.append(Part(program, takes))
+            first = takes[-1] + 1
+            known.extend(program.outputs)
+            numbers.extend(range(first, first + len(program.outputs)))
+            given_before[key] = tuple(inputs(graph, shape) for shape in program.outputs)
+        return given_before[key]
 
     with np.errstate(all="ignore"):
         results = fn(call, *(a[()] for a in arguments))

@@ -1,7 +1,7 @@
 """Traced scalars: arithmetic on them writes a graph instead of computing numbers.
 
-A node is an operation and its arguments; "const" and "input" carry a value instead.  Equal nodes
-are the same object (hash-consing), so common subexpressions are shared by construction, and
+A node is an operation and its arguments; "const", "input" and "leaf" carry a value instead.  Equal
+nodes are the same object (hash-consing), so common subexpressions are shared by construction, and
 `rewrite` folds a node as it is made.  NumPy object arrays of nodes are the containers.  A node
 knows nothing of robots, batches or targets.
 """
@@ -204,6 +204,10 @@ class Graph:
         node = self.intern("input", (), self.inputs)
         self.inputs += 1
         return node
+
+    def leaf(self) -> Node:
+        """A node that stands for another, which is put in its place before anything is compiled."""
+        return self.intern("leaf", (), self.count)
 
     def const(self, value: float) -> Node:
         """The node of a number; there is one zero, without a sign."""

@@ -30,24 +30,27 @@ from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS, with_parameters
 from ..robot import Robot
 from ..robot.answers import known_key
+from ..robot.sweeps import Sweeps
 from ..runtime.rollout import Rollout
 from ..specialize.arrays import array_shape
 from ..specialize.canonical import Reframed, canonical
-from ..specialize.programs import is_long, robot_program
+from ..specialize.programs import is_long
 from .ground import Ground
 from .integrators import METHODS, Integrator
 from .rigid import Stepped
 from .surroundings import NOTHING, Surroundings, moved_spots
 
-__all__ = ["Called", "Traced", "motion_kernel", "traced_force"]
+__all__ = ["Called", "SweepCall", "Traced", "by_programs", "motion_kernel", "traced_force"]
 
 Force = Callable[[Any, Any, Any], Any]
+# a sweep on arrays; what it gives
+SweepCall = Callable[..., tuple[Any, ...]]
 
 
 class Traced:
     """The system on traced scalars, from the generic algorithms.
 
-    call: stands for a program that takes and gives arrays; then sweeps are loops over bodies.
+    call: stands for a sweep that takes and gives arrays; then sweeps are loops over bodies.
     """
 
     def __init__(
@@ -59,10 +62,11 @@ class Traced:
         numbers: dict[str, Any],
         around: Surroundings = NOTHING,
         pace: Any = None,
-        call: Call | None = None,
+        call: SweepCall | None = None,
+        sweeps: Sweeps | None = None,
     ) -> None:
         self.mech, self.force, self.constraints = mech, force, constraints
-        self.around, self.pace, self.call = around, pace, call
+        self.around, self.pace, self.call, self.sweeps = around, pace, call, sweeps or Sweeps()
         # numbers that come with the samples are those of the frames given, and so are programs
         same = numbers or call
         self.form = Reframed.same(with_parameters(mech, **numbers)) if same else canonical(mech)
@@ -98,7 +102,7 @@ class Traced:
         if self.call is None:
             return getattr(algorithms, name)(own, **arrays, **told)
         given = {n: x for n, x in arrays.items() if x is not None}
-        parts = self.call(robot_program(own, name, tuple(given), told), *given.values())
+        parts = self.call(self.sweeps.of(own, name, tuple(given), told), *given.values())
         return parts[0] if len(parts) == 1 else parts
 
     def on_rigid_ground(
@@ -257,6 +261,11 @@ class Called:
         return self.robot._keep(("motion", fn.__code__), lambda: self.robot.compile(fn))
 
 
+def by_programs(call: Call) -> SweepCall:
+    """Sweeps as calls of their programs."""
+    return lambda sweep, *given: call(sweep.program, *given)
+
+
 def traced_force(robot: Robot, force: Force, batch: bool) -> Program | str:
     """The force as a program of (t, q, qd) of one sample, or why it is none.
 
@@ -406,7 +415,7 @@ def _moved(
 
     numbers = {n: a[n] for n in PARAMETERS if n in a}
     acting = a.get("f_ext"), constraints, numbers, around, a.get("pace")
-    system = Traced(mech, total, *acting, call)
+    system = Traced(mech, total, *acting, None if call is None else by_programs(call))
     if around.ground and around.rigid:
         now = a["t"], a["dt"], a["q"], a["qd"], a["forces"]
         q, qd, forces, residual = system.on_rigid_ground(around.ground, *now)

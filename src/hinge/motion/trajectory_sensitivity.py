@@ -11,14 +11,15 @@ for a cost C of the whole motion with ∂C/∂x(i) = c(i).  No matrix is formed:
 products with the derivative of one step, each in one kernel.  For large robots a step of several
 stages is a loop over those, with the equations of motion once: x is then (q, q̇, memory), as
 `integrators.py` has it.  Forward the stages are inside a step; backward each is a step of its own,
-with its state at hand.
+with its state at hand.  Of long mechanisms the equations of motion and products with their
+derivatives are loops over bodies, to and from which a step hands arrays (`through_sweeps.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -27,18 +28,22 @@ from numpy.typing import ArrayLike
 from .. import algorithms
 from ..errors import ArgumentError, SingularError
 from ..functions.derivatives import jvp, vjp
+from ..functions.through_sweeps import pulled_through, pushed_through
 from ..graph.program import trace
+from ..graph.relay import Call, trace_relay
 from ..graph.scan import Scan
 from ..model.parameters import PARAMETERS, parameters
 from ..robot import Robot, check_robot
 from ..robot.answers import known_key
+from ..robot.sweeps import Sweeps
 from ..runtime.arguments import broadcast
 from ..runtime.check import check_choice, check_number
 from ..runtime.rollout import Rollout
 from ..specialize.arrays import array_shape
+from ..specialize.programs import is_long
 from .integrators import METHODS
 from .simulate import simulate
-from .steps import Traced
+from .steps import SweepCall, Traced, by_programs
 
 __all__ = ["MotionChange", "MotionGradient", "TrajectorySensitivity", "trajectory_sensitivity"]
 
@@ -192,34 +197,53 @@ class TrajectorySensitivity:
         return [np.zeros(self.robot.nv)] * (METHODS[self.method].memory if self._rows else 0)
 
     def _advance(
-        self, x: Sequence[Any], tau: Any, fixed: Mapping[str, Any], stage: Any
+        self,
+        call: SweepCall | None,
+        x: Sequence[Any],
+        tau: Any,
+        fixed: Mapping[str, Any],
+        stage: Any,
     ) -> tuple[Any, ...]:
         """A stage from x = (q, q̇, memory); all of them, without memory, if there is no loop."""
         way, mech, (q, qd, *memory) = METHODS[self.method], self.robot.mechanism, x
         numbers = {n: fixed[n] for n in self.numbers}
-        system = Traced(mech, lambda t, q, qd: tau, fixed.get("f_ext"), (), numbers)
+        known = fixed.get("f_ext"), (), numbers
+        system = Traced(mech, lambda t, q, qd: tau, *known, call=call, sweeps=self._sweeps)
         kept = tuple(memory) or (np.zeros(mech.nv),) * way.memory
         for row in (stage,) if len(stage) else way.stages:
             q, qd, kept = way.advance(system, 0.0, fixed["dt"], q, qd, kept, row)
         return q, qd, *(kept if memory else ())
 
-    def _moving(
-        self, x: Sequence[Any], tau: Any, q1: Any, fixed: Mapping[str, Any], stage: Any
+    def _leading(
+        self, x: Sequence[Any], tau: Any, fixed: Mapping[str, Any], stage: Any
     ) -> tuple[Callable[..., tuple[Any, ...]], tuple[Any, ...]]:
-        """Where a stage from q ⊞ δ leads, seen from q1: of δ, q̇, memory, τ and numbers; and what
-        they are.
+        """Where a stage from q ⊞ δ leads: a function of what stands for sweeps, and of δ, q̇,
+        memory, τ and numbers; and what these are.
         """
         mech, (q, qd, *memory) = self.robot.mechanism, x
 
-        def apart(delta: Any, *moved: Any) -> tuple[Any, ...]:
+        def leads(call: SweepCall | None, delta: Any, *moved: Any) -> tuple[Any, ...]:
             speed, numbers = moved[: 1 + len(memory)], moved[2 + len(memory) :]
             now = {**fixed, **dict(zip(self.numbers, numbers, strict=True))}
             start = algorithms.integrate(mech, q, delta), *speed
-            there, *more = self._advance(start, moved[1 + len(memory)], now, stage)
-            return algorithms.difference(mech, q1, there), *more
+            return self._advance(call, start, moved[1 + len(memory)], now, stage)
 
         own = [fixed[n] for n in self.numbers]
-        return apart, (np.zeros(mech.nv), qd, *memory, tau, *own)
+        return leads, (np.zeros(mech.nv), qd, *memory, tau, *own)
+
+    def _seen_from(self, q1: Any, leads: Callable[..., Any]) -> Callable[..., tuple[Any, ...]]:
+        """The same, q as its distance from q1 along the joints."""
+
+        def apart(*given: Any) -> tuple[Any, ...]:
+            there, *more = leads(*given)
+            return algorithms.difference(self.robot.mechanism, q1, there), *more
+
+        return apart
+
+    @cached_property
+    def _sweeps(self) -> Sweeps:
+        """Of a long mechanism, the loops that all kernels share."""
+        return Sweeps()
 
     @cached_property
     def _state(self) -> dict[str, tuple[int, ...]]:
@@ -242,14 +266,15 @@ class TrajectorySensitivity:
     def _push(self) -> Rollout:
         n, names = len(self._state), list(self._fixed_shapes)
 
-        def step(*given: Any) -> Any:
+        def step(call: Call | None, *given: Any) -> Any:
             x, dx, (tau, dtau, *rest) = given[:n], given[n : 2 * n], given[2 * n :]
             fixed, changes = dict(zip(names, rest, strict=False)), rest[len(names) :]
             stage = changes[-1] if self._stage else ()
-            after = self._advance(x, tau, fixed, stage)
-            apart, primals = self._moving(x, tau, after[0], fixed, stage)
+            leads, primals = self._leading(x, tau, fixed, stage)
             moves = (*dx, dtau, *changes[: len(self.numbers)])
-            return *after, *jvp(apart)(primals, moves)  # (1)
+            (q1, *more), (dq1, *dmore) = _pushed(leads, call, primals, moves)
+            apart = jvp(partial(algorithms.difference, self.robot.mechanism, q1))
+            return q1, *more, apart((q1,), (dq1,)), *dmore  # (1)
 
         nv = (self.robot.nv,)
         shapes = {**self._state, **self._changes, "taus": nv, "dtaus": nv, **self._fixed_shapes}
@@ -260,9 +285,10 @@ class TrajectorySensitivity:
     def _walk(self) -> Rollout:
         n = len(self._state)
 
-        def step(*given: Any) -> Any:
+        def step(call: Call | None, *given: Any) -> Any:
             x, (stage, tau, *rest) = given[:n], given[n:]
-            return self._advance(x, tau, dict(zip(self._fixed_shapes, rest, strict=True)), stage)
+            fixed = dict(zip(self._fixed_shapes, rest, strict=True))
+            return self._advance(call and by_programs(call), x, tau, fixed, stage)
 
         shapes = {**self._state, **self._stage, "taus": (self.robot.nv,)}
         return self._rollout("stages of", step, n, 2, {**shapes, **self._fixed_shapes}, range(n))
@@ -271,13 +297,13 @@ class TrajectorySensitivity:
     def _pull(self) -> Rollout:
         n, count = len(self._state), len(self.numbers)
 
-        def step(*given: Any) -> Any:
+        def step(call: Call | None, *given: Any) -> Any:
             g, sums, rest = given[:n], given[n : n + count], given[n + count :]
             stage, *rest = rest if self._stage else ((), *rest)
             x, (tau, q1, cq, cqd, *fixed) = rest[:n], rest[n:]
             known = dict(zip(self._fixed_shapes, fixed, strict=True))
-            apart, primals = self._moving(x, tau, q1, known, stage)
-            dq, dqd, *back = vjp(apart)(primals, tuple(g))
+            leads, primals = self._leading(x, tau, known, stage)
+            dq, dqd, *back = _pulled(self._seen_from(q1, leads), call, primals, g)
             memory, dtau, own = back[: n - 2], back[n - 2], back[n - 1 :]
             more = [s + b for s, b in zip(sums, own, strict=True)]
             return dq + cq, dqd + cqd, *memory, *more, dtau  # (2), (3)
@@ -303,16 +329,37 @@ class TrajectorySensitivity:
         """The kernel, made once for a robot, a method and what may change."""
         robot, title = self.robot, f"{kind} sensitivity of {self.robot.name!r}"
         row = [(len(stages[0]),)] if stages != ((),) else []
+        # loops have the numbers of the mechanism in them
+        loops = is_long(robot.mechanism) and not self.numbers
 
         def scan() -> Scan:
-            program = trace(step, [*shapes.values(), *row], title)
-            return Scan(program, states, inputs, stages, tuple(recorded))
+            given, whole = [*shapes.values(), *row], partial(step, None)
+            traced = trace_relay(step, given, title) if loops else trace(whole, given, title)
+            return Scan(traced, states, inputs, stages, tuple(recorded))
 
         def make() -> Rollout:
-            key = known_key(robot.mechanism, title, self.method, repr(shapes))
+            key = known_key(robot.mechanism, title, self.method, repr(shapes), repr(loops))
             return Rollout(scan, shapes, states, inputs, title, robot.dtype, robot._backend, key)
 
         return robot._keep((title, self.method, tuple(shapes)), make)
+
+
+def _pushed(
+    fn: Callable[..., Any], call: Call | None, primals: Sequence[Any], dots: Sequence[Any]
+) -> tuple[Any, ...]:
+    """What fn(sweeps, *primals) gives, and how it changes along dots."""
+    if call is None:
+        return fn(None, *primals), jvp(partial(fn, None))(tuple(primals), tuple(dots))
+    return pushed_through(fn, call, primals, dots)
+
+
+def _pulled(
+    fn: Callable[..., Any], call: Call | None, primals: Sequence[Any], bars: Sequence[Any]
+) -> tuple[Any, ...]:
+    """The gradient of Σ bar · what fn(sweeps, *primals) gives."""
+    if call is None:
+        return vjp(partial(fn, None))(tuple(primals), tuple(bars))
+    return pulled_through(fn, call, primals, bars)
 
 
 def trajectory_sensitivity(

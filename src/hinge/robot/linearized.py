@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..algorithms.linearized.forward_derivatives import ForwardDynamicsDerivatives
 from ..algorithms.linearized.inverse_derivatives import InverseDynamicsDerivatives
+from ..algorithms.linearized.transposed import ForwardDynamicsGradient, InverseDynamicsGradient
 from ..errors import SingularError
 from ..model.mechanism import Mechanism
 from ..runtime.arguments import broadcast
@@ -114,6 +115,26 @@ class Linearized(Front):
         """
         ...
 
+    @compiled(InverseDynamicsGradient)
+    def inverse_dynamics_vjp(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        mu: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        points: ArrayLike | None = None,
+        load: Load = "body",
+        out: Sequence[np.ndarray] | None = None,
+        **numbers: Unpack[Numbers],
+    ) -> InverseDynamicsGradient:
+        """(∂τ/∂q)ᵀ mu, (∂τ/∂q̇)ᵀ mu, M mu as `.dq .dqd .dqdd`, without the matrices: (…, nv).
+
+        The gradient of mu·τ, dq along the joints' tangents.  load, points: as in
+        `inverse_dynamics_derivatives`.  out: arrays for the results, in their order.
+        """
+        ...
+
     @overload
     def forward_dynamics_derivatives(
         self,
@@ -188,6 +209,26 @@ class Linearized(Front):
         """δq̈ = ∂q̈/∂q dq + ∂q̈/∂q̇ dqd + M⁻¹ dtau, without the matrices: (…, nv).
 
         load, points, method (Algorithm 5 or 3): as in `forward_dynamics_derivatives`.
+        """
+        ...
+
+    @compiled(ForwardDynamicsGradient)
+    def forward_dynamics_vjp(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        mu: ArrayLike,
+        f_ext: ArrayLike | None = None,
+        points: ArrayLike | None = None,
+        load: Load = "body",
+        out: Sequence[np.ndarray] | None = None,
+        **numbers: Unpack[Numbers],
+    ) -> ForwardDynamicsGradient:
+        """(∂q̈/∂q)ᵀ mu, (∂q̈/∂q̇)ᵀ mu, M⁻¹ mu as `.dq .dqd .dtau`, without the matrices: (…, nv).
+
+        The gradient of mu·q̈, dq along the joints' tangents.  load, points: as in
+        `forward_dynamics_derivatives`.  out: arrays for the results, in their order.
         """
         ...
 

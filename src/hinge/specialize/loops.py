@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any, Concatenate, NamedTuple
 
@@ -34,6 +35,7 @@ import numpy as np
 from ..algebra.spatial import Transform
 from ..errors import TraceError
 from ..graph.angles import with_angles_kept
+from ..graph.autodiff import jacobian_nodes, on_new_leaves
 from ..graph.fusion import fused
 from ..graph.handed import with_values_handed_on
 from ..graph.loop import (
@@ -177,6 +179,8 @@ class LoopMechanism:
         self.name, self.bodies, self.walks = mech.name, mech.bodies, known.walks
         self.shapes, self.assumed = dict(known.shapes or {}), known.assumed
         self.kept: dict[tuple[int, int], int] = {}
+        # the numbers of the arrays that have an entry per coordinate
+        self.like_q: set[int] = set()
         self.kinds, self.kind_of = known.kinds
         self.roles, self.role_of = find_roles(mech, self.kind_of)
         self.ways = find_ways(mech, self.kind_of)
@@ -236,6 +240,7 @@ class LoopMechanism:
 
     def coordinates(self, q: _Argument) -> _View:
         """As in `Tree`."""
+        self.like_q.add(q.which)
         return self._share(q, lambda body: body.joint.nq)
 
     def rates(self, qd: Any) -> _View | Slot:
@@ -305,6 +310,19 @@ class LoopMechanism:
         def make() -> HingeRates:
             rates = self.body.joint.hinge_rates(*(x[self.row] for x in values))
             return HingeRates(*(hinge_map(self.body, x) for x in rates))
+
+        return _View(self, make)
+
+    def tangents(self, q: _Argument) -> _View:
+        """The changes along each body's joint as its coordinates change, (nv, nq)."""
+        own = self.coordinates(q)
+
+        def make() -> np.ndarray:
+            joint, here = self.body.joint, own[self.row]
+            apart = partial(joint.difference, here)
+            inside = on_new_leaves(apart, here[0].graph, [here], [0], "the tangents of a joint")
+            slopes = jacobian_nodes(inside.values, inside.leaves).ravel()
+            return np.array(inside.on_arguments(slopes)).reshape(joint.nv, joint.nq)
 
         return _View(self, make)
 
@@ -503,6 +521,10 @@ class LoopMechanism:
             made[k] = make(*(view[k] for view in views))
         return Joined(made)
 
+    def join_coordinates(self, parts: Slot | Filled) -> Joined:
+        """One value per coordinate from those of each body's joint."""
+        return Joined(_slot(parts), coordinates=True)
+
     def join_descent(self, k: int, parts: Slot, rows: int) -> Joined:
         """As in `Descents`."""
         on_way = self._on_way(k)
@@ -573,10 +595,11 @@ class LoopMechanism:
     def _visits(self) -> tuple[Visit, ...]:
         mech = self.mech
         visits, rows = [], [iter(kind.table) for kind in self.kinds]
+        like_q = [n for i, n in enumerate(self.arrays) if i in self.like_q]
         for k, body in enumerate(mech.bodies[1:], 1):
             kind, role = self.kind_of[k], self.role_of[k]
             q, v = mech.q_slice(body.joint_name).start, mech.v_slice(body.joint_name).start
-            where = {"q": q, "f_ext": 6 * (k - 1), "points": 3 * (k - 1)}
+            where = {"f_ext": 6 * (k - 1), "points": 3 * (k - 1), **{n: q for n in like_q}}
             places = tuple(where.get(n, v) for n in self.arrays)
             visits.append(Visit(role, k, body.parent, places, next(rows[kind])))
         return tuple(visits)

@@ -341,14 +341,24 @@ class Joined:
     """What a slot holds: joint forces, one row per body, or columns side by side.
 
     rows: of joint forces, how many there are of each DoF.
+    coordinates: whether there is an entry for each of these, instead of each DoF.
     """
 
-    def __init__(self, slot: Slot, columns: bool = False, rows: int | None = None) -> None:
-        self.slot, self.columns, self.rows = slot, columns, rows
+    def __init__(
+        self,
+        slot: Slot,
+        columns: bool = False,
+        rows: int | None = None,
+        coordinates: bool = False,
+    ) -> None:
+        self.slot, self.columns, self.rows, self.coordinates = slot, columns, rows, coordinates
 
     def gathered(self, mech: Mechanism) -> tuple[Shape, list[tuple[int, int, int]]]:
         """The shape of the result, and where each of its entries is."""
         slot, bodies = self.slot.number, range(1, len(mech.bodies))
+        if self.coordinates:
+            joints = [(k, mech.bodies[k].joint) for k in bodies]
+            return (mech.nq,), [(slot, k, i) for k, joint in joints for i in range(joint.nq)]
         if not self.columns:
             n = 1 if self.rows is None else self.rows
             dofs = [(k, i) for k in bodies for i in range(mech.bodies[k].joint.nv)]
