@@ -26,7 +26,7 @@ from mechanisms import ROBOTS
 LONG = {"long chain": zoo.snake(44), "long tree": zoo.tree(3, 50)}
 CONFIGURATIONS = {"q", "q0", "q1"}
 ARRAYS = CONFIGURATIONS | {"qd", "qdd", "tau", "dv", "u", "v", "nu", "eps", "f_ext"}
-ARRAYS |= {"dq", "dqd", "dqdd", "dtau", "mu", "qdd_active", "tau_passive"}
+ARRAYS |= {"dq", "dqd", "dqdd", "dtau", "cotangent", "qdd_active", "tau_passive"}
 # arrays that are left out where they may be
 OPTIONAL = {"qd_active", "momentum_passive", "points"}
 # their graphs have nv⁴ entries: for small robots only

@@ -75,7 +75,7 @@ def test_every_method_has_units():
         "anchors",
         "force_weights",
         "mask",
-        "mu",
+        "cotangent",
         "out",
         "restitution",
         "s",

@@ -128,7 +128,7 @@ def test_loops_over_bodies_are_the_step_in_one_piece(name, lead, method, monkeyp
     d, costs = rng.normal(size=(2, robot.nv)), rng.normal(size=(2, 5, *lead, robot.nv))
     found = []
     for long in (False, True):
-        monkeypatch.setattr(module, "is_long", lambda mech, long=long: long)
+        monkeypatch.setattr(module, "_is_for_loops", lambda *_, long=long: long)
         s = trajectory_sensitivity(hinge.Robot(mech), *start, taus, 1e-3, method, f_ext)
         found.append([*s.forward(*d, taus), *s.adjoint(*costs)[:3]])
         assert isinstance(s._push.scan.step, Relay) == isinstance(s._pull.scan.step, Relay) == long
@@ -137,8 +137,9 @@ def test_loops_over_bodies_are_the_step_in_one_piece(name, lead, method, monkeyp
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit_euler"])
-def test_motions_of_long_mechanisms_change_in_loops(method):
+def test_motions_of_long_mechanisms_change_in_loops(method, monkeypatch):
     """Against motions that did change; no part of a step has the dynamics unrolled."""
+    monkeypatch.setattr(module, "MOST_STRAIGHT", 40)
     robot, rng = zoo.snake(60), np.random.default_rng(5)
     nv, h = robot.nv, 1e-5
     q, qd, taus = robot.random_configuration(rng), rng.normal(size=nv), rng.normal(size=(6, nv))
@@ -157,6 +158,14 @@ def test_motions_of_long_mechanisms_change_in_loops(method):
         glue, sweeps = rollout.scan.step.parts[::2], rollout.scan.step.parts[1::2]
         assert all(isinstance(part.program, LoopProgram) for part in sweeps)
         assert all(sum(part.program.ops) < 60 * nv for part in glue)
+
+
+def test_steps_of_one_stage_are_loops_later_than_others():
+    few, many = (zoo.snake(n).mechanism for n in (module.MOST_STRAIGHT, module.MOST_STRAIGHT + 1))
+    assert not module._is_for_loops(few, "semi_implicit_euler")
+    assert module._is_for_loops(many, "semi_implicit_euler")
+    assert module._is_for_loops(few, "rk4")
+    assert not module._is_for_loops(zoo.snake(40).mechanism, "rk4")
 
 
 def test_numbers_of_long_mechanisms_are_unrolled():

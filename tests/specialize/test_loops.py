@@ -71,7 +71,7 @@ def test_loops_of_linearized_dynamics_agree_with_the_generic_code(third, load):
 def test_loops_of_gradients_agree_with_the_generic_code(third, load):
     robot, rng = everything(), np.random.default_rng(2)
     mech, s = robot.mechanism, random_state(robot, 4)
-    given = {"q": s.q, "qd": s.qd, third: s.qdd, "mu": rng.normal(size=robot.nv)}
+    given = {"q": s.q, "qd": s.qd, third: s.qdd, "cotangent": rng.normal(size=robot.nv)}
     given |= {"f_ext": s.f_ext, "points": rng.normal(size=(mech.n_bodies, 3))}
     name = "inverse_dynamics_vjp" if third == "qdd" else "forward_dynamics_vjp"
     arrays = {a: array_shape(mech, a) for a in given}

@@ -302,14 +302,14 @@ def _(
     q: np.ndarray,
     qd: np.ndarray,
     tau: np.ndarray,
-    mu: np.ndarray,
+    cotangent: np.ndarray,
     f_ext: np.ndarray | None = None,
     points: np.ndarray | None = None,
     load: Load = "body",
     axes: Axes = "body",
 ) -> ForwardDynamicsGradient:
     """λ = M⁻¹ μ, and what it gives for inverse dynamics at the same motion."""
-    qdd, lam = forward_dynamics(mech, q, qd, tau, f_ext), solve_spd(mass_matrix(mech, q), mu)
+    qdd, lam = forward_dynamics(mech, q, qd, tau, f_ext), solve_spd(mass_matrix(mech, q), cotangent)
     dq, dqd, _ = inverse_dynamics_vjp(mech, q, qd, qdd, lam, f_ext, points, load, axes)
     return ForwardDynamicsGradient(-dq, -dqd, lam)
 

@@ -32,6 +32,7 @@ from ..functions.through_sweeps import pulled_through, pushed_through
 from ..graph.program import trace
 from ..graph.relay import Call, trace_relay
 from ..graph.scan import Scan
+from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS, parameters
 from ..robot import Robot, check_robot
 from ..robot.answers import known_key
@@ -40,7 +41,7 @@ from ..runtime.arguments import broadcast
 from ..runtime.check import check_choice, check_number
 from ..runtime.rollout import Rollout
 from ..specialize.arrays import array_shape
-from ..specialize.programs import is_long
+from ..specialize.programs import MOST_UNROLLED, is_long
 from .integrators import METHODS
 from .simulate import simulate
 from .steps import SweepCall, Traced, by_programs
@@ -53,6 +54,13 @@ _STEPS = ("rk4", "semi_implicit_euler")
 # 2.0 → 0.6 s of CPU time forward and 1.9 → 0.9 s backward, later ones 1.0 → 1.4 and 1.1 → 1.9 µs
 # a step and sample; of Talos, 38 DoF, the whole took tens of seconds, in pieces 2.
 MOST_WHOLE = 16
+
+# Bodies up to which a step of one stage is straight-line code: backward, loops need q̈ first.  Of
+# snakes, semi-implicit, µs a step and sample of a batch, straight and in loops: 44 links forward
+# 1.2 and 1.6, backward 1.6 and 2.6, 80 links 3.0 and 3.3, 4.4 and 4.9; first calls of 80 links 1.9
+# and 1.0 s, of 200 links 3.5 and 1.6.  Of several stages loops are ahead at 44 links: rk4 7.0 and
+# 5.7, 11.3 and 8.4.
+MOST_STRAIGHT = 80
 
 
 class MotionChange(NamedTuple):
@@ -330,7 +338,7 @@ class TrajectorySensitivity:
         robot, title = self.robot, f"{kind} sensitivity of {self.robot.name!r}"
         row = [(len(stages[0]),)] if stages != ((),) else []
         # loops have the numbers of the mechanism in them
-        loops = is_long(robot.mechanism) and not self.numbers
+        loops = _is_for_loops(robot.mechanism, self.method) and not self.numbers
 
         def scan() -> Scan:
             given, whole = [*shapes.values(), *row], partial(step, None)
@@ -342,6 +350,12 @@ class TrajectorySensitivity:
             return Rollout(scan, shapes, states, inputs, title, robot.dtype, robot._backend, key)
 
         return robot._keep((title, self.method, tuple(shapes)), make)
+
+
+def _is_for_loops(mech: Mechanism, method: str) -> bool:
+    """Whether a step had better call sweeps that are loops over bodies."""
+    few = MOST_STRAIGHT if len(METHODS[method].stages) == 1 else MOST_UNROLLED
+    return is_long(mech) and mech.n_bodies > few
 
 
 def _pushed(

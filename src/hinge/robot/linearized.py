@@ -121,16 +121,16 @@ class Linearized(Front):
         q: ArrayLike,
         qd: ArrayLike,
         qdd: ArrayLike,
-        mu: ArrayLike,
+        cotangent: ArrayLike,
         f_ext: ArrayLike | None = None,
         points: ArrayLike | None = None,
         load: Load = "body",
         out: Sequence[np.ndarray] | None = None,
         **numbers: Unpack[Numbers],
     ) -> InverseDynamicsGradient:
-        """(∂τ/∂q)ᵀ mu, (∂τ/∂q̇)ᵀ mu, M mu as `.dq .dqd .dqdd`, without the matrices: (…, nv).
+        """(∂τ/∂q)ᵀ μ, (∂τ/∂q̇)ᵀ μ, M μ as `.dq .dqd .dqdd`, without the matrices: (…, nv).
 
-        The gradient of mu·τ, dq along the joints' tangents.  load, points: as in
+        The gradient of μ·τ for the cotangent μ, dq along the joints' tangents.  load, points: as in
         `inverse_dynamics_derivatives`.  out: arrays for the results, in their order.
         """
         ...
@@ -218,16 +218,16 @@ class Linearized(Front):
         q: ArrayLike,
         qd: ArrayLike,
         tau: ArrayLike,
-        mu: ArrayLike,
+        cotangent: ArrayLike,
         f_ext: ArrayLike | None = None,
         points: ArrayLike | None = None,
         load: Load = "body",
         out: Sequence[np.ndarray] | None = None,
         **numbers: Unpack[Numbers],
     ) -> ForwardDynamicsGradient:
-        """(∂q̈/∂q)ᵀ mu, (∂q̈/∂q̇)ᵀ mu, M⁻¹ mu as `.dq .dqd .dtau`, without the matrices: (…, nv).
+        """(∂q̈/∂q)ᵀ μ, (∂q̈/∂q̇)ᵀ μ, M⁻¹ μ as `.dq .dqd .dtau`, without the matrices: (…, nv).
 
-        The gradient of mu·q̈, dq along the joints' tangents.  load, points: as in
+        The gradient of μ·q̈ for the cotangent μ, dq along the joints' tangents.  load, points: as in
         `forward_dynamics_derivatives`.  out: arrays for the results, in their order.
         """
         ...

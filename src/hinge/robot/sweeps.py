@@ -92,7 +92,7 @@ class Sweep:
         self, call: Call, x: Sequence[np.ndarray], bars: Sequence[np.ndarray]
     ) -> Sequence[np.ndarray]:
         """As in `through_sweeps.Sweep`."""
-        names = (*self.arrays[:3], "mu", *self.arrays[3:])
+        names = (*self.arrays[:3], "cotangent", *self.arrays[3:])
         program = self.sweeps.program(self.mech, f"{self.name}_vjp", names)
         delta, *rest = call(program, *x[:3], *bars, *x[3:])
         back = vjp(partial(algorithms.difference, self.mech, x[0]))((x[0],), delta)  # (2)

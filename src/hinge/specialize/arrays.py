@@ -18,7 +18,7 @@ PER_DOF = {
     "dqdd": "changes of joint accelerations",
     "dtau": "changes of joint forces",
     "dgiven": "changes of accelerations where a DoF is driven, of forces where it is not",
-    "mu": "weights of what is differentiated, one for each DoF",
+    "cotangent": "weights of what is differentiated, one for each DoF",
     "given": "accelerations where a DoF is driven, forces where it is not",
     "qd": "joint velocities",
     "qdd": "joint accelerations",

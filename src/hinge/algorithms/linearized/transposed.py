@@ -72,13 +72,13 @@ def inverse_dynamics_vjp(
     q: np.ndarray,
     qd: np.ndarray,
     qdd: np.ndarray,
-    mu: np.ndarray,
+    cotangent: np.ndarray,
     f_ext: np.ndarray | None = None,
     points: np.ndarray | None = None,
     load: Load = "body",
     axes: Axes = "body",
 ) -> InverseDynamicsGradient:
-    """The gradient of μ·τ with respect to q, q̇, q̈, each (nv,).  O(N).
+    """The gradient of μ·τ for a cotangent μ, with respect to q, q̇, q̈, each (nv,).  O(N).
 
     A general hinge takes 240 multiplications and 210 additions.
     dq is along the joints' tangents.  load: how f_ext changes with q; see `loads.py`.
@@ -87,7 +87,7 @@ def inverse_dynamics_vjp(
     mech_ = seen_in(axes, mech, q)
     n = nominal(mech_, q, qd, qdd, f_ext)
     Z = load_stiffness(mech_, f_ext, points, load)
-    return InverseDynamicsGradient(*_gradient(mech_, n, Z, mu))
+    return InverseDynamicsGradient(*_gradient(mech_, n, Z, cotangent))
 
 
 @algorithm(joint_level=True, loops=True, independent_joints=True)
@@ -96,20 +96,20 @@ def forward_dynamics_vjp(
     q: np.ndarray,
     qd: np.ndarray,
     tau: np.ndarray,
-    mu: np.ndarray,
+    cotangent: np.ndarray,
     f_ext: np.ndarray | None = None,
     points: np.ndarray | None = None,
     load: Load = "body",
     axes: Axes = "body",
 ) -> ForwardDynamicsGradient:
-    """The gradient of μ·q̈ with respect to q, q̇, τ, each (nv,).  O(N).
+    """The gradient of μ·q̈ for a cotangent μ, with respect to q, q̇, τ, each (nv,).  O(N).
 
     A general hinge takes 487 multiplications and 443 additions.
     dq is along the joints' tangents.  load: how f_ext changes with q; see `loads.py`.
     axes: those of the arithmetic; the result does not depend on them.
     """
     mech_ = seen_in(axes, mech, q)
-    qdd, lam, opposite = _two_answers(mech_, q, qd, tau, mu, f_ext)
+    qdd, lam, opposite = _two_answers(mech_, q, qd, tau, cotangent, f_ext)
     n = nominal(mech_, q, qd, qdd, f_ext)
     dq, dqd, _ = _gradient(mech_, n, load_stiffness(mech_, f_ext, points, load), opposite)
     return ForwardDynamicsGradient(dq, dqd, lam)
