@@ -157,6 +157,17 @@ def test_arrays_of_nodes_are_numpy_arrays():
     assert sum(ones.ops) == 0
 
 
+@pytest.mark.parametrize("op", [operator.add, operator.sub, operator.mul, operator.truediv])
+def test_arithmetic_with_numbers_leaves_no_mark_of_rounding_units(op):
+    """NumPy looks at those marks after an operation on arrays, and would warn of what is none."""
+    x, y = inputs(2)
+    nodes, numbers = np.array([x, x * y]), np.array([0.0, 2.0], dtype=object)
+    with np.errstate(all="raise"):
+        # comparisons are compiled otherwise by Python once they were met often
+        for _ in range(100):
+            op(numbers, nodes), op(nodes, numbers)
+
+
 def test_the_sign_is_one_at_zero():
     assert [float(evaluated(sign, x)) for x in (-3.0, 0.0, 2.0)] == [-1, 1, 1]
 

@@ -20,12 +20,10 @@ from .rewrite import added, divided, fold, multiplied, negated, subtracted
 __all__ = ["Graph", "Node", "reachable"]
 
 Number = (int, float, np.integer, np.floating)
-# equal to no number
-_NONE = float("nan")
 
 
-def _operator(rule: Callable[..., Any], same: float, reflected: bool = False) -> Any:
-    """An operator of nodes; same: the number with which the result is the node itself.
+def _operator(rule: Callable[..., Any], same: float | None, reflected: bool = False) -> Any:
+    """An operator of nodes; same: the number with which the result is the node itself, if any is.
 
     Millions of them are met while a large robot is traced, and of those most with numbers that are
     0 or 1, the entries of sparse matrices.
@@ -64,9 +62,9 @@ class Node:
         self.graph, self.id, self.op, self.args, self.value = graph, id, op, args, value
 
     __add__, __radd__ = _operator(added, 0), _operator(added, 0, reflected=True)
-    __sub__, __rsub__ = _operator(subtracted, 0), _operator(subtracted, _NONE, reflected=True)
+    __sub__, __rsub__ = _operator(subtracted, 0), _operator(subtracted, None, reflected=True)
     __mul__, __rmul__ = _operator(multiplied, 1), _operator(multiplied, 1, reflected=True)
-    __truediv__, __rtruediv__ = _operator(divided, 1), _operator(divided, _NONE, reflected=True)
+    __truediv__, __rtruediv__ = _operator(divided, 1), _operator(divided, None, reflected=True)
 
     def __neg__(self) -> Any:
         return negated(self.graph, self)

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..algorithms.declare import ALGORITHMS
 from ..model.mechanism import Mechanism
+from ..model.protocol import PerBody
 from .routing import whole
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _push(
     dots: dict[str, Any] = {a: np.zeros(tree.nv) for a in own}
     dots |= {a: given[f"d({a})"] for a in chosen}
     if "q" in chosen:
-        T, dq, (delta,) = tree.tangents(given["q"]), tree.coordinates(dots["q"]), tree.slots(1)
+        T, dq, (delta,) = _tangents(tree, given["q"]), tree.coordinates(dots["q"]), tree.slots(1)
         for _, k in tree.outward():
             delta[k] = T[k] @ dq[k]
         dots["q"] = tree.join(delta)
@@ -98,8 +99,24 @@ def _pull(
     function = ALGORITHMS[f"{name}_vjp"].function
     found = dict(zip(own, function(tree, *state, given["bar(0)"], given.get("f_ext")), strict=True))
     if "q" in chosen:
-        T, delta, (bar,) = tree.tangents(given["q"]), tree.rates(found["q"]), tree.slots(1)
+        T, delta, (bar,) = _tangents(tree, given["q"]), tree.rates(found["q"]), tree.slots(1)
         for _, k in tree.outward():
             bar[k] = T[k].T @ delta[k]
         found["q"] = tree.join_coordinates(bar)
     return tuple(found[a] for a in chosen)
+
+
+def _tangents(tree: LoopMechanism, q: Any) -> PerBody:
+    """T of every joint, (nv, nq)."""
+    from ..graph.autodiff import jacobian_nodes, on_new_leaves
+
+    own = tree.coordinates(q)
+
+    def make(k: Any) -> np.ndarray:
+        joint, here = tree.body.joint, own[k]
+        apart = partial(joint.difference, here)
+        inside = on_new_leaves(apart, here[0].graph, [here], [0], "the tangents of a joint")
+        slopes = jacobian_nodes(inside.values, inside.leaves).ravel()
+        return np.array(inside.on_arguments(slopes)).reshape(joint.nv, joint.nq)
+
+    return tree.each(make)

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from math import prod
 from typing import Any, Concatenate, NamedTuple
 
@@ -35,7 +34,6 @@ import numpy as np
 from ..algebra.spatial import Transform
 from ..errors import TraceError
 from ..graph.angles import with_angles_kept
-from ..graph.autodiff import jacobian_nodes, on_new_leaves
 from ..graph.fusion import fused
 from ..graph.handed import with_values_handed_on
 from ..graph.loop import (
@@ -310,19 +308,6 @@ class LoopMechanism:
         def make() -> HingeRates:
             rates = self.body.joint.hinge_rates(*(x[self.row] for x in values))
             return HingeRates(*(hinge_map(self.body, x) for x in rates))
-
-        return _View(self, make)
-
-    def tangents(self, q: _Argument) -> _View:
-        """The changes along each body's joint as its coordinates change, (nv, nq)."""
-        own = self.coordinates(q)
-
-        def make() -> np.ndarray:
-            joint, here = self.body.joint, own[self.row]
-            apart = partial(joint.difference, here)
-            inside = on_new_leaves(apart, here[0].graph, [here], [0], "the tangents of a joint")
-            slopes = jacobian_nodes(inside.values, inside.leaves).ravel()
-            return np.array(inside.on_arguments(slopes)).reshape(joint.nv, joint.nq)
 
         return _View(self, make)
 
