@@ -44,39 +44,45 @@ class Sweep(Protocol):
 
 
 def pushed_through(
-    fn: Callable[..., Any], call: Call, primals: Sequence[Any], dots: Sequence[Any]
+    fn: Callable[..., Any], call: Call | None, primals: Sequence[Any], dots: Sequence[Any]
 ) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-    """The results of fn(call, *primals) and how they change along dots; fn calls sweeps."""
+    """The results of fn(call, *primals) and how they change along dots; fn calls sweeps.
+
+    call: None if it calls none; then that is what it is given.
+    """
     tape = _Tape(call, primals)
     seeds = dict(zip(entries(tape.arguments), tape.nodes(dots), strict=True))
 
     def called(sweep: Sweep, *given: Any) -> tuple[np.ndarray, ...]:
         made = tape.called(sweep, given)
         changes = tape.placed(cut(tangents(entries(made.given), seeds), _shapes(made.given)))
-        y, moved = sweep.push(call, tape.placed(made.given), changes)
+        y, moved = sweep.push(tape.call, tape.placed(made.given), changes)
         tape.know(made, y)
         seeds.update(zip(entries(made.results), tape.nodes(moved), strict=True))
         return made.results
 
-    results = tape.lifted(fn(called, *(a[()] for a in tape.arguments)))
+    results = tape.lifted(fn(call and called, *(a[()] for a in tape.arguments)))
     changes = cut(tangents(entries(results), seeds), _shapes(results))
     return tuple(tape.placed(results)), tuple(tape.placed(changes))
 
 
 def pulled_through(
-    fn: Callable[..., Any], call: Call, primals: Sequence[Any], bars: Sequence[Any]
+    fn: Callable[..., Any], call: Call | None, primals: Sequence[Any], bars: Sequence[Any]
 ) -> tuple[np.ndarray, ...]:
-    """The gradient of Σ bar · result of fn(call, *primals), for each primal; fn calls sweeps."""
+    """The gradient of Σ bar · result of fn(call, *primals), for each primal; fn calls sweeps.
+
+    call: None if it calls none.
+    """
     tape = _Tape(call, primals)
 
     def called(sweep: Sweep, *given: Any) -> tuple[np.ndarray, ...]:
         return tape.called(sweep, given).results
 
-    results = tape.lifted(fn(called, *(a[()] for a in tape.arguments)))
+    results = tape.lifted(fn(call and called, *(a[()] for a in tape.arguments)))
     total = adjoints(entries(results), tape.nodes(bars), tape.leaves)
     for made in reversed(tape.calls):
         weights = cut([total[leaf] for leaf in entries(made.results)], _shapes(made.results))
-        back = made.sweep.pull(call, tape.placed(made.given), tape.placed(weights))
+        back = made.sweep.pull(tape.call, tape.placed(made.given), tape.placed(weights))
         more = adjoints(entries(made.given), tape.nodes(back), tape.leaves)
         total = {leaf: x + more[leaf] for leaf, x in total.items()}
     found = [total[leaf] for leaf in entries(tape.arguments)]
@@ -94,7 +100,7 @@ class _Called(NamedTuple):
 class _Tape:
     """The leaves of a function that calls sweeps, and what they stand for."""
 
-    def __init__(self, call: Call, primals: Sequence[Any]) -> None:
+    def __init__(self, call: Any, primals: Sequence[Any]) -> None:
         self.call, self.calls = call, list[_Called]()
         nodes = entries(np.asarray(x) for x in primals)
         self.graph: Graph = next(x.graph for x in nodes if isinstance(x, Node))

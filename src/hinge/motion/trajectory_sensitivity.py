@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from .. import algorithms
 from ..errors import ArgumentError, SingularError
-from ..functions.derivatives import jvp, vjp
+from ..functions.derivatives import jvp
 from ..functions.through_sweeps import pulled_through, pushed_through
 from ..graph.program import trace
 from ..graph.relay import Call, trace_relay
@@ -280,7 +280,7 @@ class TrajectorySensitivity:
             stage = changes[-1] if self._stage else ()
             leads, primals = self._leading(x, tau, fixed, stage)
             moves = (*dx, dtau, *changes[: len(self.numbers)])
-            (q1, *more), (dq1, *dmore) = _pushed(leads, call, primals, moves)
+            (q1, *more), (dq1, *dmore) = pushed_through(leads, call, primals, moves)
             apart = jvp(partial(algorithms.difference, self.robot.mechanism, q1))
             return q1, *more, apart((q1,), (dq1,)), *dmore  # (1)
 
@@ -311,7 +311,7 @@ class TrajectorySensitivity:
             x, (tau, q1, cq, cqd, *fixed) = rest[:n], rest[n:]
             known = dict(zip(self._fixed_shapes, fixed, strict=True))
             leads, primals = self._leading(x, tau, known, stage)
-            dq, dqd, *back = _pulled(self._seen_from(q1, leads), call, primals, g)
+            dq, dqd, *back = pulled_through(self._seen_from(q1, leads), call, primals, g)
             memory, dtau, own = back[: n - 2], back[n - 2], back[n - 1 :]
             more = [s + b for s, b in zip(sums, own, strict=True)]
             return dq + cq, dqd + cqd, *memory, *more, dtau  # (2), (3)
@@ -356,24 +356,6 @@ def _is_for_loops(mech: Mechanism, method: str) -> bool:
     """Whether a step had better call sweeps that are loops over bodies."""
     few = MOST_STRAIGHT if len(METHODS[method].stages) == 1 else MOST_UNROLLED
     return is_long(mech) and mech.n_bodies > few
-
-
-def _pushed(
-    fn: Callable[..., Any], call: Call | None, primals: Sequence[Any], dots: Sequence[Any]
-) -> tuple[Any, ...]:
-    """What fn(sweeps, *primals) gives, and how it changes along dots."""
-    if call is None:
-        return fn(None, *primals), jvp(partial(fn, None))(tuple(primals), tuple(dots))
-    return pushed_through(fn, call, primals, dots)
-
-
-def _pulled(
-    fn: Callable[..., Any], call: Call | None, primals: Sequence[Any], bars: Sequence[Any]
-) -> tuple[Any, ...]:
-    """The gradient of Σ bar · what fn(sweeps, *primals) gives."""
-    if call is None:
-        return vjp(partial(fn, None))(tuple(primals), tuple(bars))
-    return pulled_through(fn, call, primals, bars)
 
 
 def trajectory_sensitivity(
