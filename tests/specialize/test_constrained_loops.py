@@ -11,6 +11,7 @@ from hinge.graph.interpret import interpret
 from hinge.graph.loop import LoopProgram
 from hinge.runtime.cpu import Cpu
 from hinge.runtime.kernel import Kernel
+from hinge.specialize import routing
 from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
 from hinge.specialize.programs import robot_program, unrolled_program
@@ -118,8 +119,9 @@ def test_a_long_snake_through_the_front_door(title):
         assert_close(b[3], x, 1e5 * EPS)
 
 
-def test_a_long_tree_with_branches_is_held():
+def test_a_long_tree_with_branches_is_held(monkeypatch):
     """Ways that meet far from the ground, on a body between others."""
+    monkeypatch.setattr(routing, "FEW_ALIKE_HELD", 3)
     robot = _bush()
     ends = LoopConstraint("left19", "right19", axes=(3, 4, 5)), Contact("right9")
     given = given_of(robot, ("q", "qd", "tau"), ends)
@@ -158,6 +160,11 @@ def test_few_bodies_of_a_kind_are_unrolled():
     contacts = tuple(Contact(f"link{i}") for i in range(3, 42, 3))
     text = robot.explain("constrained_forward_dynamics", constraints=contacts)
     assert "kinds of them are as much code" in text and "unrolled" in text
+    # of a longer one there are more of each
+    for n, plan in ((42, "unrolled"), (400, "loops")):
+        given = {"constraints": tuple(Contact(f"link{i}") for i in range(3, 42, 8))}
+        way = routing.route(zoo.snake(n).mechanism, "constrained_forward_dynamics", (), given)
+        assert way.plan == plan
 
 
 @pytest.mark.parametrize("title", ["flat", "two", "closed"])
@@ -216,8 +223,9 @@ def test_what_belongs_to_no_body():
             assert_close(a, b, 10 * EPS)
 
 
-def test_errors_and_biases_of_constraints_are_loops_too():
+def test_errors_and_biases_of_constraints_are_loops_too(monkeypatch):
     """What an algorithm gives belongs to no body at all."""
+    monkeypatch.setattr(routing, "FEW_ALIKE_HELD", 3)
     constraints, s = (*LONG["closed"], Contact("link30", anchor=np.eye(4))), random_state(SNAKE, 2)
     for name, given in (("constraint_error", (s.q,)), ("constraint_bias", (s.q, s.qd))):
         kernel = SNAKE.kernel(name, *("q", "qd")[: len(given)], constraints=constraints)
