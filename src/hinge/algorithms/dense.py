@@ -36,6 +36,7 @@ from .constrained.rows import Held, Reach, solved_jacobian
 from .declare import with_followers
 from .diagonalized.diagonal_dynamics import (
     ArticulatedRates,
+    Inertias,
     articulated_rates,
     diagonal_coriolis,
     diagonal_coriolis_matrix,
@@ -411,8 +412,14 @@ def _(mech: Mechanism, q: np.ndarray, tau: np.ndarray) -> Innovations:
 
 
 @with_followers(diagonal_coriolis)
-def _(mech: Mechanism, q: np.ndarray, nu: np.ndarray, normalized: bool = True) -> np.ndarray:
-    """C = ℓ (bias − g) − Φᵀ ν;   C_ξ = L (C + Φᵀ ν), Φ within each joint."""
+def _(
+    mech: Mechanism,
+    q: np.ndarray,
+    nu: np.ndarray,
+    normalized: bool = True,
+    inertias: Inertias = "kept",
+) -> np.ndarray:
+    """C = ℓ (bias − g) − Φᵀ ν;   C_ξ = L (C + Φᵀ ν), Φ within each joint; no inertias are kept."""
     r = _roots(mech, q)
     nu = nu if normalized else r.L.T @ nu
     qd = r.l.T @ nu
@@ -438,8 +445,9 @@ def _(
     tau: np.ndarray,
     f_ext: np.ndarray | None = None,
     normalized: bool = True,
+    inertias: Inertias = "kept",
 ) -> np.ndarray:
-    """ν̇ = ε + ε_g − C;   ξ̇ = L⁻ᵀ L⁻¹ (κ + κ_g − C_ξ)."""
+    """ν̇ = ε + ε_g − C;   ξ̇ = L⁻ᵀ L⁻¹ (κ + κ_g − C_ξ); no inertias are kept."""
     force = working_forces(mech, q, tau, f_ext, normalized) + working_gravity(mech, q, normalized)
     rate = force - diagonal_coriolis(mech, q, nu, normalized)
     if normalized:

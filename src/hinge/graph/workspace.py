@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from .scalar import Node
 
-__all__ = ["PIECE", "TRAFFIC", "Step", "StepPlan", "step_plan"]
+__all__ = ["PIECE", "TRAFFIC", "Step", "StepPlan", "melted_products", "step_plan"]
 
 # operations of a piece: compilers take more than linear time over long functions
 PIECE = 1000
@@ -67,7 +67,7 @@ def step_plan(
     traffic: how many values a piece stores or fetches at most, or so.
     """
     ready = ready or {}
-    melted = set() if registers is None else _melted(order, results)
+    melted = set() if registers is None else melted_products(order, results)
     kept = [node for node in order if node.id not in melted]
     needs = [_operands(node, melted) for node in kept]
     step = max(1, -(-len(kept) // (-(-len(kept) // size) or 1)))
@@ -87,7 +87,7 @@ def step_plan(
     return StepPlan(pieces, {**ready, **slot}, slots)
 
 
-def _melted(order: Iterable[Node], results: Collection[int]) -> set[int]:
+def melted_products(order: Iterable[Node], results: Collection[int]) -> set[int]:
     """Products that become one operation with the only sum that uses them, one for each sum."""
     order = list(order)
     uses = Counter([a.id for node in order for a in node.args])

@@ -35,6 +35,7 @@ from .rates_and_forces import spread
 
 __all__ = [
     "ArticulatedRates",
+    "Inertias",
     "articulated_rates",
     "diagonal_coriolis",
     "diagonal_coriolis_matrix",

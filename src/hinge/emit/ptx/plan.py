@@ -18,7 +18,7 @@ from ...graph.operations import SINCOS
 from ...graph.program import Program
 from ...graph.scalar import Node, reachable
 from ...graph.schedule import depth_first, first_angles, most_live, on_demand
-from ...graph.workspace import Step, step_plan
+from ...graph.workspace import Step, melted_products, step_plan
 from .turns import Turns, turns_of
 
 __all__ = ["FAR", "LANES", "PIECE", "SLOT", "TILE", "Place", "Plan", "Stage", "Tile", "Trial"]
@@ -329,8 +329,11 @@ def _twin(
         return None
     number = {n.id: t.first + i for t in turns for i, n in enumerate(t.sines) if n is not None}
     last: dict[int, int] = {}
+    # such a product is made with its sum, wherever it is in the order
+    melted = melted_products(order, {v.id for v in program.values})
     for i, node in enumerate(order):
-        last |= {a.value if a.op == "input" else number.get(a.id, -1): i for a in node.args}
+        read = [x for a in node.args for x in (a, *(a.args if a.id in melted else ()))]
+        last |= {a.value if a.op == "input" else number.get(a.id, -1): i for a in read}
     for i, size in enumerate(sizes):
         entries = range(sum(sizes[:i]), sum(sizes[: i + 1]))
         if size == n and i not in taken:
