@@ -60,6 +60,18 @@ def assert_right(program, results, arrays, eps=1000):
         np.testing.assert_allclose(y, z, rtol=0, atol=bound)
 
 
+def test_no_result_takes_the_place_of_what_a_later_sum_reads():
+    """x * y comes first in the order, but is made with the sum that it melts into, after y - 3."""
+
+    def late(x, y):
+        product, first = x * y, y - 3.0
+        return first, product + 0.5 * first
+
+    program = trace(late, [(2,), (2,)])
+    order = [node for node in program.nodes if node.args]
+    assert order[0].op == "mul" and plans._twin(program, order, (), 0, ()) is None
+
+
 both_scalars = pytest.mark.parametrize("scalar", SCALARS)
 
 
