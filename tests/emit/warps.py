@@ -49,6 +49,16 @@ yes:
 no:
   ret void
 }}
+define internal void @store_shared_{t}(i1 %if, i64 %to, i64 %n, {t} %x) {{
+  %far = add i64 %to, %n
+  %at = inttoptr i64 %far to ptr addrspace(3)
+  br i1 %if, label %yes, label %no
+yes:
+  store {t} %x, ptr addrspace(3) %at
+  br label %no
+no:
+  ret void
+}}
 define internal {t} @load_if_{t}(ptr addrspace(1) %from, i32 %if) {{
   %yes = icmp sge i32 %if, 0
   br i1 %yes, label %there, label %done
@@ -76,6 +86,10 @@ SPELLINGS = [
     (
         ASM + r'cp\.async\.\w+\.shared\.global[^"]*, (\d+);", "[^"]*"\(i32 (\S+), (.*)\)',
         r"call void @copy(i64 \2, \3, i1 true, i64 \1)",
+    ),
+    (
+        ASM + r'@\$2 st\.shared\.\w+ \[\$0\+(\d+)\], \$1;"[^(]*\(i32 (\S+), (\w+) (\S+), (.*)\)',
+        r"call void @store_shared_\3(\5, i64 \2, i64 \1, \3 \4)",
     ),
     (ASM + r'cp\.async\.wait_all;"[^\n]*', ""),
     (ASM + r"\.pragma[^\n]*", ""),

@@ -21,7 +21,8 @@ from ...graph.schedule import depth_first, first_angles, most_live, on_demand
 from ...graph.workspace import Step, melted_products, step_plan
 from .turns import Turns, turns_of
 
-__all__ = ["FAR", "LANES", "PIECE", "SLOT", "TILE", "Place", "Plan", "Stage", "Tile", "Trial"]
+__all__ = ["FAR", "LANES", "OF_BLOCK", "PIECE", "SHARED_BYTES", "SLOT", "TILE", "Place", "Plan"]
+__all__ += ["Stage", "Tile", "Trial"]
 __all__ += ["card_plan", "input_places", "planned", "result_places", "staged"]
 
 # threads of a warp, and samples side by side where a kernel leaves numbers for another one: such
@@ -30,7 +31,7 @@ LANES, TILE = 32, 8
 # a place that is no entry of a tile: a slot in shared memory, or one far away in global memory
 SLOT, FAR = -1, -2
 # what a multiprocessor of compute capability 8.0 to 9.0 has, and what a block takes besides
-_REGISTERS, _SHARED, _OF_BLOCK = 1 << 16, 227 * 1024, 1024
+_REGISTERS, SHARED_BYTES, OF_BLOCK = 1 << 16, 227 * 1024, 1024
 # registers of 32 bits that code needs besides the values it holds, and the most a thread has
 _SPARE, _MOST = {4: 28, 8: 54}, 255
 # bytes of a sample that are written at once where results are written in pieces, by the size of a
@@ -159,7 +160,7 @@ class Plan(NamedTuple):
     def fits(self) -> bool:
         """Whether as many warps fit as are wanted."""
         blocks = self.trial.warps // self.warps_of_block
-        return self.trial.warps * self.room + (blocks - 1) * _OF_BLOCK <= _SHARED
+        return self.trial.warps * self.room + (blocks - 1) * OF_BLOCK <= SHARED_BYTES
 
 
 def card_plan(
@@ -177,8 +178,8 @@ def card_plan(
     if best is None:
         stage = staged(program, order, word, columns, at_once)
         room = stage.room + LANES * word * stage.cosines
-        fewest = next((n for n in _FEWEST if n * room <= _SHARED), 1)
-        left = (_SHARED // fewest - stage.room) // (LANES * word)
+        fewest = next((n for n in _FEWEST if n * room <= SHARED_BYTES), 1)
+        left = (SHARED_BYTES // fewest - stage.room) // (LANES * word)
         return planned(program, stage, word, Trial(fewest, held(fewest, word), left))
     enough = takewhile(lambda plan: plan.trial.warps >= _ENOUGH, chain([best], plans))
     return next((plan for plan in enough if len(plan.places) <= _HARDLY), best)
@@ -192,7 +193,7 @@ def _fitting(
     few_results = sum(program.output_sizes) <= sum(program.input_sizes)
     for warps in _WARPS:
         trial = Trial(warps, held(warps, word), _NEVER)
-        if live <= trial.held + _SHARED // (warps * LANES * word):
+        if live <= trial.held + SHARED_BYTES // (warps * LANES * word):
             may_be_ahead = few_results and not _waits(warps, word)
             for ahead in (True, False) if may_be_ahead else (False,):
                 stage = staged(program, order, word, columns, at_once, ahead)
@@ -254,7 +255,7 @@ def staged(
         end, further = 2 * end, end
     # arguments that are results as they are stay where they are
     kept = {input_places(program)[v.value].tile for v in program.values if v.op == "input"}
-    few = _SHARED // (_WARPS[-1] * LANES * word) - sum(program.input_sizes)
+    few = SHARED_BYTES // (_WARPS[-1] * LANES * word) - sum(program.input_sizes)
     whole = [] if at_once else list(_small(program.output_sizes, few))
     for i, size in enumerate(program.output_sizes):
         taken = {*twins.values(), *kept}
