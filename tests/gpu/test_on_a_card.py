@@ -24,7 +24,8 @@ DTYPES = {"float64": EPS, "float32": float(np.finfo(np.float32).eps)}
 # of the largest entry; states are random, some of them badly conditioned
 BOUND = 1e4
 # those that solve for something that some states hardly have: in float64 alone
-LOOSE = ("differential_inverse_kinematics", "constrained_", "impulse_")
+HELD = "constrained_", "impulse_"
+LOOSE = ("differential_inverse_kinematics", *HELD)
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +91,25 @@ def arguments(robot, method, rng):
             yield p.name, rng.uniform(-1, 1, size=(B, *shape))
 
 
+def several(x):
+    """Results, one or more."""
+    return x if isinstance(x, tuple) else (x,)
+
+
+def settled(call, given, expected):
+    """The samples whose results rounding does not decide: a last digit more changes little.
+
+    Where constraints nearly contradict each other, it decides whether there is a result.
+    """
+    near = {n: x * (1 + EPS) if isinstance(x, np.ndarray) else x for n, x in given.items()}
+    sure = np.full(B, True)
+    for x, y in zip(several(expected), several(call(**near)), strict=True):
+        scale = np.abs(np.nan_to_num(x)).max(initial=1.0)
+        close = np.isclose(x, y, rtol=0, atol=1e7 * EPS * scale, equal_nan=True)
+        sure &= close.reshape(B, -1).all(1)
+    return sure
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name, method", list(product(MOVING, METHODS)))
 def test_every_method_of_every_robot(torch, name, method, dtype):
@@ -99,13 +119,17 @@ def test_every_method_of_every_robot(torch, name, method, dtype):
         expected = getattr(here, method)(**given)
     except hinge.HingeError:
         pytest.skip("not for this robot")
-    arrays = {n: isinstance(x, np.ndarray) for n, x in given.items()}
-    given = {n: on_card(torch, x, dtype) if arrays[n] else x for n, x in given.items()}
     loose = method.startswith(LOOSE)
     if loose and dtype == "float32":
         pytest.skip("some states have no answer in float32")
+    held = method.startswith(HELD)
+    sure = settled(getattr(here, method), given, expected) if held else slice(None)
+    arrays = {n: isinstance(x, np.ndarray) for n, x in given.items()}
+    given = {n: on_card(torch, x, dtype) if arrays[n] else x for n, x in given.items()}
     for _ in range(2):
-        same(getattr(there, method)(**given), expected, DTYPES[dtype], 1e9 if loose else BOUND)
+        got = [host(x)[sure] for x in several(getattr(there, method)(**given))]
+        wanted = tuple(x[sure] for x in several(expected))
+        same(got, wanted, DTYPES[dtype], 1e9 if loose else BOUND)
 
 
 @pytest.mark.parametrize("size", [0, 1, 31, 32, 33, 255, 256, 257, 5000])

@@ -47,22 +47,22 @@ def near(got, expected=EXACT):
         np.testing.assert_allclose(array, b, rtol=0, atol=1e4 * EPS * np.abs(b).max(initial=1))
 
 
-def test_four_kernels_give_the_derivatives_and_two_the_inverse(robot, library):
+def test_five_kernels_give_the_derivatives_and_two_the_inverse(robot, library):
     for i in range(3):
         got = robot.forward_dynamics_derivatives(*tensors(*STATE))
         assert type(got) is type(EXACT) and type(got.dq) is Tensor
         near(got)
-        assert len(library.launches) == 4 * (i + 1)
+        assert len(library.launches) == 5 * (i + 1)
     del library.launches[:]
     near([robot.mass_matrix_inverse(*tensors(STATE[0]))], [EXACT.dtau])
     assert len(library.launches) == 2
 
 
-def test_right_hand_sides_come_in_parts_in_float32(library):
+def test_derivatives_in_float32(library):
     robot = hinge.Robot(MECHANISM, "float32", device="cuda")
     state = [x.astype(np.float32) for x in STATE]
     got = robot.forward_dynamics_derivatives(*tensors(*state))
-    assert len(library.launches) > 4
+    assert len(library.launches) == 5
     for a, b in zip(got, EXACT, strict=True):
         assert a.array.dtype == np.float32
         np.testing.assert_allclose(a.array, b, rtol=0, atol=1e-3 * np.abs(b).max())
@@ -75,14 +75,14 @@ def test_a_batch_is_taken_some_samples_at_a_time(robot, library, monkeypatch):
         got = robot.forward_dynamics_derivatives(*tensors(*STATE), out=tuple(out))
         assert got.dq is out[0]
         near(got)
-    assert len(library.launches) == 2 * 4 * 3
+    assert len(library.launches) == 2 * 5 * 3
 
 
 def test_columns_are_answered_by_columns(robot, library):
     given = [Tensor(np.asfortranarray(x)) for x in STATE]
     got = robot.forward_dynamics_derivatives(*given)
     near(got)
-    assert got.dq.array.strides[0] == 8 and len(library.launches) == 4
+    assert got.dq.array.strides[0] == 8 and len(library.launches) == 5
 
 
 def test_leading_shapes_broadcast_and_one_sample_is_for_all(robot):
@@ -127,7 +127,7 @@ def test_it_is_told_and_travels(robot):
     told = robot.explain("forward_dynamics_derivatives")
     assert "linear systems, a thread for each column, from forward_dynamics, mass_factor" in told
     assert "a thread that has a whole sample of 32 DoF cannot hold" in told
-    assert "samples at a time by 4 kernels; " in told and "; the systems: " in told
+    assert "samples at a time by 5 kernels; " in told and "; the systems: " in told
     robot.forward_dynamics_derivatives(*tensors(*STATE))
     there = pickle.loads(pickle.dumps(robot))
     near(there.forward_dynamics_derivatives(*tensors(*STATE)))

@@ -10,7 +10,7 @@ each of them belongs is said here: the rest is the same for every column of X, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -57,15 +57,6 @@ class Systems:
     def rows(self) -> int:
         """How many there are in each system."""
         return len(self.above)
-
-    @property
-    def together(self) -> Systems:
-        """The same with all numbers of the R from one program."""
-        if len(self.sides) < 2:
-            return self
-        first, values = self.sides[0], [v for s in self.sides for v in s.program.values]
-        program = replace(first.program, outputs=((len(values),),), values=tuple(values))
-        return replace(self, sides=(Stage(program, first.takes),))
 
     @cached_property
     def ops(self) -> Operations:

@@ -39,7 +39,7 @@ def card_entry(
 
 
 def handing_entry(otherwise: Callable[..., Any]) -> Entry | None:
-    """Code that hands all arguments on: for answers that are several launches, put together there."""
+    """Code that hands all arguments on, to what puts several launches together."""
     if not fast_calls_work():
         return None
     from ..emit.llvm.card import FIRST

@@ -67,10 +67,6 @@ def packed_systems(
     compiled: makes that of a program, with the numbers of a sample in the tiles of its result or 0;
     and that of the systems.
     """
-    if word == 8:
-        # threads hold half as many numbers, and parts repeat more than they save: of Talos 19.2 ns
-        # a state in four parts, 14.2 in one; in float32 5.3 and 7.4
-        systems = systems.together
     stages = [(_BEFORE, systems.before), (_FACTOR, systems.factor)]
     stages += [(_SIDES, stage) for stage in systems.sides]
     known = [(area, stage) for area, stage in stages if stage is not None]

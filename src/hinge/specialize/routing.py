@@ -82,7 +82,7 @@ ONE_SAMPLE_BY_PARTS = {
 
 # DoF for which a thread of a card that computes a whole sample of these has no room for what it
 # needs, so that there are threads for columns instead.  On an H200, Talos, float32 and float64, in
-# ns a state: one kernel, with 2700 numbers far away, 50 and 106 for ∂q̈, systems 26 and 47; for M⁻¹
+# ns a state: one kernel, with 2700 numbers far away, 50 and 106 for ∂q̈, systems 16 and 35; for M⁻¹
 # 11.8 and 20, systems 4.7 and 10.6.  Up to what a thread can hold a column of.
 SYSTEMS = {
     "forward_dynamics_derivatives": range(36, 81),
@@ -90,7 +90,8 @@ SYSTEMS = {
 }
 
 # Operations whose code a multiprocessor of a card holds; of more, threads wait for it.  On an H200,
-# float32, parts of Talos' B_D and A_D: 8700 operations take 0.6 ns a state, 9600 take 1.4 and 2.2.
+# float32, parts of Talos' B_D and A_D: 8700 operations take 0.6 ns a state, 9600 take 1.4 and 2.2;
+# in float64 all of them 13.4 by one kernel of 24 000 operations, 8.3 by six, which have 38 000.
 CODE_OF_A_CARD = 8_000
 
 # DoF from which on Algorithms 5 and 6 cost less than 3 and 4.  Operations of a chain at any angles:

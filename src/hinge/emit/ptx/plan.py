@@ -47,6 +47,11 @@ _FEWEST = (_WARPS[-1], 2, 1)
 # so many are enough if no more values than that have to wait: on an H200, float32, Panda's inverse
 # dynamics 33.0 G/s with 32 warps, 34.0 with 24, its forward dynamics 21.2 with 24, 21.7 with 20
 _ENOUGH, _HARDLY = 20, 8
+# of programs with few results in float32: the most warps for more than so many operations.  They
+# wait for arithmetic more than for memory, and the driver's compiler makes something of registers
+# that are left.  On an H200, G/s: Panda's forward dynamics (1200) 22.7 with 20 warps, 23.6 with 16;
+# Talos' inverse dynamics (3800) 5.8 with 12, 6.2 with 8
+_LONG = {3000: 8, 1000: 16}
 # with how many warps, by the size of a number, instructions come in an order of our own that waits
 # little (`latency.py`).  With more, others work meanwhile; of two warps on each scheduler, whose
 # threads have all registers there are, the driver's compiler makes more.  On an H200, in our order
@@ -54,7 +59,10 @@ _ENOUGH, _HARDLY = 20, 8
 # inverse dynamics 5.71 and 5.60, Panda's ∂τ 5.47 and 5.22; 8: Talos' forward dynamics 2.89 and
 # 2.98.  float64, 16: Panda's forward dynamics 12.0 and 12.6; 5: Talos' inverse dynamics 1.62 and
 # 1.95; 4: its forward dynamics 0.80 and 0.56, Panda's ∂q̈ 1.24 and 1.08
-_WAITING = {4: range(9, 21), 8: range(1, 5)}
+# Where arguments are fetched ahead, from so many warps on, the driver's order is the better one: in
+# float32, 16 warps, Panda's forward dynamics 23.6 (not ahead 22.6 and 21.1); ANYmal's, for which
+# there is no room, 9.8 and 9.6, with 12 warps ahead 8.6 (not ahead 9.4 and 9.0)
+_WAITING, _AHEAD = {4: range(9, 21), 8: range(1, 5)}, 16
 # operations of a program whose numbers are fetched, so that its code, of 16 bytes an instruction,
 # is within the 128 kB that are at hand: in an instruction itself a double takes one or two more
 _CODE = 6000
@@ -149,7 +157,7 @@ class Plan(NamedTuple):
     @property
     def as_written(self) -> bool:
         """Whether instructions come in an order that waits little, and are to stay in it."""
-        return _waits(self.trial.warps, self.slots.step // LANES)
+        return not self.stage.ahead and _waits(self.trial.warps, self.slots.step // LANES)
 
     @property
     def numbers_apart(self) -> bool:
@@ -191,10 +199,12 @@ def _fitting(
     """Plans with nothing far away, from the most warps on."""
     live = most_live(staged(program, order, word, columns, at_once).order)
     few_results = sum(program.output_sizes) <= sum(program.input_sizes)
-    for warps in _WARPS:
+    long = _LONG if few_results and word == 4 else {}
+    most = next((warps for size, warps in long.items() if len(order) > size), _WARPS[0])
+    for warps in _WARPS[_WARPS.index(most) :]:
         trial = Trial(warps, held(warps, word), _NEVER)
         if live <= trial.held + SHARED_BYTES // (warps * LANES * word):
-            may_be_ahead = few_results and not _waits(warps, word)
+            may_be_ahead = few_results and (warps >= _AHEAD or not _waits(warps, word))
             for ahead in (True, False) if may_be_ahead else (False,):
                 stage = staged(program, order, word, columns, at_once, ahead)
                 plan = planned(program, stage, word, trial)
