@@ -286,7 +286,8 @@ def whole(
     open_numbers = tuple(a for a in arrays if a in PARAMETERS)
     plan, why_plan = _plan(mech, declared, open_numbers, static)
     few = FEW_ALIKE_HELD if static.get("constraints") else FEW_ALIKE
-    if plan == "loops" and climbs and (kinds := _kinds(mech, static)) * few > mech.n_bodies:
+    kinds = _kinds(mech, static, declared.reads_passive) if plan == "loops" and climbs else 0
+    if kinds * few > mech.n_bodies:
         plan, why_plan = "unrolled", f"{why_plan}, but {kinds} kinds of them are as much code"
     matrices = _MATRICES.get(declared.name)
     if plan == "loops" and matrices:
@@ -332,12 +333,12 @@ def _cannot_climb(mech: Mechanism, matrices: _Matrices, climbs: bool) -> str:
     return f"{steps} kinds of climbs are more than {MOST_STEPS}" if steps > MOST_STEPS else ""
 
 
-def _kinds(mech: Mechanism, static: Mapping[str, Any]) -> int:
+def _kinds(mech: Mechanism, static: Mapping[str, Any], reads_passive: bool) -> int:
     """About how many kinds of bodies loops tell apart.
 
     By joints, children and elder siblings, and by where they are on the ways to frames.
     """
-    places = [marks(mech, walk) for walk in walks_of(mech, static)]
+    places = [marks(mech, walk) for walk in walks_of(mech, static, reads_passive)]
     first: dict[int, int] = {}
     for k, body in enumerate(mech.bodies[1:], 1):
         first.setdefault(body.parent, k)
