@@ -220,6 +220,14 @@ _PARTS = {
         ("constrained_forward_dynamics_derivatives", "constrained_changes"),
     )
 }
+# of long mechanisms that are held
+_HELD = {
+    name: (Piece(first), Piece("forward_dynamics_derivatives"))
+    for name, first in (
+        ("constrained_forward_dynamics_derivatives", "constrained_changes"),
+        ("impulse_dynamics_derivatives", "impulse_changes"),
+    )
+}
 _SYSTEMS = {
     "forward_dynamics_derivatives": tuple(
         map(Piece, ("forward_dynamics", "mass_factor", "inverse_dynamics_derivatives"))
@@ -253,6 +261,8 @@ def route(
         why = f"{mech.n_bodies} bodies, and what it calls are loops over them"
         return _in_pieces(mech, name, "source", (), why)
     own = declared.name
+    if is_long(mech) and (why := _why_held_in_parts(mech, own, samples)):
+        return _in_pieces(mech, name, "parts", _HELD[own], why)
     by_rows = own == "torque_regressor"
     matrices, free = _REGRESSOR if by_rows else _MATRICES.get(own), "method" not in static
     entire = whole(mech, name, arrays, static, climbs, samples)
@@ -271,6 +281,16 @@ def route(
         why = f"one sample of {mech.nv} DoF would read more code than the caches hold"
         return _in_pieces(mech, name, "parts", _PARTS[own], why)
     return entire
+
+
+def _why_held_in_parts(mech: Mechanism, own: str, samples: int | None) -> str:
+    """Why derivatives of a long mechanism that is held come from those of the free one, if so."""
+    blocks = _blocks(mech, across=True)
+    if own in _HELD and blocks > MOST_BLOCKS:
+        return f"{blocks} blocks are more than {MOST_BLOCKS}, too many to compile unrolled"
+    # where one sample comes by parts, a batch has no kernel of its own that would be ready in time
+    by_parts = own in _HELD and mech.nv in ONE_SAMPLE_BY_PARTS.get(own, ())
+    return f"{blocks} blocks would take long to compile" if by_parts and samples != 1 else ""
 
 
 def whole(

@@ -52,17 +52,18 @@ def nominal(
     qdd: np.ndarray,
     f_ext: np.ndarray | None,
     push: PerBody | None = None,
+    falls: bool = True,
 ) -> Nominal:
     """The nominal motion at (q, q̇, q̈), its forces, and the joint maps.  O(N).
 
-    push: forces on bodies besides f_ext.
+    push: forces on bodies besides f_ext; falls: whether gravity acts.
     """
     rows, M, phi, H_rate = mech.H(q), mech.M, mech.phi(q), mech.H_rate(q, qd)
     qd_, qdd_, f_ext_ = mech.rates(qd), mech.rates(qdd), mech.wrenches(f_ext)
     joint = mech.hinge_rates(q, qd, qdd)
     V, alpha, f, H_first, H_sum, H_second, F, E = mech.slots(8)
     H = mech.each(lambda k: rows[k].T)
-    alpha[0] = -mech.free_fall
+    alpha[0] = -mech.free_fall if falls else np.zeros(6)
     for p, k in mech.outward():
         W = H[k] @ qd_[k]
         V_plus = phi[k].T @ V[p]
