@@ -15,7 +15,7 @@ from hinge.runtime.kernel import Kernel
 from hinge.specialize import routing
 from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
-from hinge.specialize.programs import robot_program, unrolled_program
+from hinge.specialize.programs import needed, robot_program, unrolled_program
 from hinge.specialize.walks import walk_to, walks_of
 from loop_cases import held_in_loops
 from mechanisms import EPS, assert_close, everything, random_state
@@ -244,6 +244,32 @@ def test_cost_is_linear_and_near_that_of_free_motion(title):
         {"constraints": LONG[title]},
     )
     assert a < 1.35 * sum(lines.ops)
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "least", "most"),
+    [
+        ("constraint_jacobian", "flat", 0.2, 0.4),
+        ("constrained_inverse_dynamics", "flat", 0.8, 1.2),
+        ("constrained_changes", "point", 2.0, 2.8),
+        ("constrained_changes", "closed", 2.5, 4.0),
+        ("impulse_changes", "point", 1.5, 2.5),
+    ],
+)
+def test_a_body_more_costs_as_much_wherever_it_is(name, title, least, most):
+    """Beside free motion; what is written is the same whatever the length."""
+    static = {"constraints": LONG[title]}
+    found, free = [], []
+    for n in (60, 100):
+        mech = zoo.snake(n).mechanism
+        own = static | ({"active": (True,) * (n + 5)} if "inverse" in name else {})
+        arrays = tuple(a for a in needed(mech, name, own) if a != "active")
+        found.append(robot_program(mech, name, arrays, own))
+        free.append(robot_program(mech, "forward_dynamics", ("q", "qd", "tau"), {}))
+    assert all(isinstance(program, LoopProgram) for program in found)
+    (a, b), (c, d) = ([sum(p.ops) for p in pair] for pair in (found, free))
+    assert least < (b - a) / (d - c) < most
+    assert abs(found[0].written - found[1].written) < 0.01 * found[0].written
 
 
 def test_constraints_that_contradict_each_other_are_refused():
