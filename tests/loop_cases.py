@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from hinge import algorithms
+from hinge.algorithms.declare import ALGORITHMS
 from hinge.graph.loop import Load, LoopProgram, Stage, Step, Store, Visit
 from hinge.graph.scalar import Graph
 from hinge.specialize.arrays import array_shape
@@ -47,7 +48,7 @@ def held_in_loops(robot, name, arrays, constraints, active=None):
     static = {"constraints": constraints} | ({} if active is None else {"active": active})
     mech, algorithm = robot.mechanism, partial(getattr(algorithms, name), **static)
     shapes = {a: array_shape(mech, a, static) for a in arrays}
-    walks = walks_of(mech, static)
+    walks = walks_of(mech, static, ALGORITHMS[name].reads_passive)
     return trace_loops(algorithm, canonical(mech), shapes, name, active, walks)
 
 

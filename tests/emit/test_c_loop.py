@@ -87,6 +87,31 @@ def test_a_mechanism_that_is_held_in_c(scalar, tmp_path):
 
 
 @compiled
+@pytest.mark.parametrize(
+    ("name", "arrays"),
+    [
+        ("constraint_jacobian", ("q",)),
+        ("constrained_inverse_dynamics", ("q", "qd", "qdd", "mask")),
+        ("constrained_changes", ("q", "qd", "tau", "f_ext")),
+        ("impulse_changes", ("q", "qd", "restitution")),
+    ],
+)
+def test_what_constraints_feel_and_how_it_changes_in_c(name, arrays, tmp_path):
+    robot = zoo.quadruped()
+    constraints = Contact("FL_foot", "flat"), LoopConstraint("FR_foot", "RL_foot", axes=(0, 5))
+    active = tuple(i >= 6 for i in range(robot.nv)) if "inverse" in name else None
+    program = held_in_loops(robot, name, arrays, constraints, active)
+    s, static = random_state(robot, 5), {} if active is None else {"active": active}
+    known = {"q": s.q, "qd": s.qd, "qdd": s.qdd, "tau": s.qdd, "f_ext": s.f_ext}
+    known |= {"mask": np.ones(2), "restitution": np.array([0.1, 0.6])}
+    given = {n: known[n] for n in arrays}
+    got = Compiled(program, "double", tmp_path)(*given.values())
+    expected = getattr(robot.alg, name)(**given, constraints=constraints, **static)
+    for a, b in zip(got, expected if isinstance(expected, tuple) else (expected,), strict=True):
+        assert_close(np.reshape(a, b.shape), b, 1e5 * EPS)
+
+
+@compiled
 def test_a_long_snake_in_single_precision(tmp_path):
     robot, names = hinge.Robot(SNAKE.mechanism, dtype=np.float32), CASES["inverse_dynamics"]
     kernel, given = robot.kernel("inverse_dynamics", *names), state(SNAKE, names)

@@ -230,6 +230,27 @@ def test_loops_of_mechanisms_that_are_held(monkeypatch):
                 assert (np.abs(a - b) / scale).max() < 1e7 * np.finfo(float).eps
 
 
+@pytest.mark.parametrize(
+    ("name", "names"),
+    [
+        ("constraint_jacobian", ("q",)),
+        ("constrained_inverse_dynamics", ("q", "qd", "qdd")),
+        ("constrained_changes", ("q", "qd", "tau")),
+        ("impulse_changes", ("q", "qd")),
+    ],
+)
+def test_loops_of_what_constraints_feel_and_how_it_changes(name, names):
+    """Rows of matrices, and forces on all bodies, as results."""
+    robot, constraints = zoo.arm(9), (LoopConstraint("link5", "tool", axes=(3, 5)),)
+    active = (True,) * 7 + (False,) + (True,) if "inverse" in name else None
+    program = held_in_loops(robot, name, names, constraints, active)
+    given = random_arguments(program, 9)
+    got, expected = run_loops(program, given, np.float64, strict=True), interpret(program, given)
+    for a, b in zip(got, expected, strict=True):
+        scale = np.abs(b).max(initial=0.0)
+        assert np.abs(a - b).max(initial=0.0) <= 1e7 * np.finfo(float).eps * max(scale, 1.0)
+
+
 def test_values_change_places():
     program, x, expected = swapping()
     assert np.array_equal(run_loops(program, [np.stack([x] * 3)], np.float64)[0], [expected] * 3)

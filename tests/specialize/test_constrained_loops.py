@@ -7,6 +7,7 @@ import pytest
 
 import hinge
 from hinge import Contact, LoopConstraint, SingularError, TraceError, zoo
+from hinge.algorithms.constrained.description import contacts_of, count_rows
 from hinge.graph.interpret import interpret
 from hinge.graph.loop import LoopProgram
 from hinge.runtime.cpu import Cpu
@@ -14,7 +15,7 @@ from hinge.runtime.kernel import Kernel
 from hinge.specialize import routing
 from hinge.specialize.canonical import canonical
 from hinge.specialize.loops import trace_loops
-from hinge.specialize.programs import robot_program, unrolled_program
+from hinge.specialize.programs import needed, robot_program, unrolled_program
 from hinge.specialize.walks import walk_to, walks_of
 from loop_cases import held_in_loops
 from mechanisms import EPS, assert_close, everything, random_state
@@ -51,8 +52,15 @@ ASKED = {
     "masked": ("constrained_forward_dynamics", ("q", "qd", "tau", "f_ext", "mask")),
     "impulse": ("impulse_dynamics", ("q", "qd", "restitution", "mask")),
     "hybrid": ("constrained_hybrid_dynamics", ("q", "qd", "qdd_active", "tau_passive", "f_ext")),
+    "jacobian": ("constraint_jacobian", ("q",)),
+    "changes": ("constrained_changes", ("q", "qd", "tau", "f_ext", "anchors")),
+    "inverse": (
+        "constrained_inverse_dynamics",
+        ("q", "qd", "qdd", "f_ext", "tau_weights", "force_weights"),
+    ),
+    "inverse, masked": ("constrained_inverse_dynamics", ("q", "qd", "qdd", "mask")),
 }
-# one DoF is driven: the others are left to the constraints
+# of hybrid dynamics one DoF is driven: the others are left to the constraints
 DRIVEN = 1
 
 
@@ -62,18 +70,34 @@ def given_of(robot, names, constraints, seed=3):
     known = {"q": s.q, "qd": s.qd, "f_ext": s.f_ext}
     known["mask"] = np.arange(len(constraints)) % 2.0
     known["restitution"] = rng.random(len(constraints))
+    known["force_weights"] = rng.random(count_rows(constraints)) + 0.5
+    known["tau_weights"] = rng.random(robot.nv) + 0.5
+    contacts = contacts_of(constraints)
+    known["anchors"] = robot.alg.anchors(s.q, constraints) + 0.01 * np.eye(4)[:, [3, 0, 1, 2]]
+    if "anchors" in names and not any(c.stiffness for c in contacts):
+        names = [n for n in names if n != "anchors"]
     return {n: known[n] if n in known else rng.normal(size=robot.nv) for n in names}
+
+
+def driven(robot, asked, constraints):
+    """Which DoF are driven; for inverse dynamics all but the one that the rows feel most."""
+    if asked == "hybrid":
+        return tuple(i == DRIVEN for i in range(robot.nv))
+    if asked == "inverse" and constraints:
+        K = robot.alg.constraint_jacobian(random_state(robot, 3).q, constraints)
+        return tuple(i != int(abs(K).sum(axis=0).argmax()) for i in range(robot.nv))
+    return (True,) * robot.nv if asked.startswith("inverse") else None
 
 
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("title", HELD)
 def test_loops_agree_with_the_generic_code(title, asked):
     (robot, constraints), (name, names) = HELD[title], ASKED[asked]
-    active = tuple(i == DRIVEN for i in range(robot.nv)) if asked == "hybrid" else None
-    given = given_of(robot, names, constraints)
-    program = held_in_loops(robot, name, names, constraints, active)
+    active, given = driven(robot, asked, constraints), given_of(robot, names, constraints)
+    program = held_in_loops(robot, name, given, constraints, active)
     static = {} if active is None else {"active": active}
     expected = getattr(robot.alg, name)(**given, constraints=constraints, **static)
+    expected = expected if isinstance(expected, tuple) else (expected,)
     for a, b in zip(interpret(program, list(given.values())), expected, strict=True):
         assert_close(a, b, 1e5 * EPS)
 
@@ -117,6 +141,41 @@ def test_a_long_snake_through_the_front_door(title):
     for a, b, x in zip(one, many, expected, strict=True):
         assert_close(a, x, 1e5 * EPS)
         assert_close(b[3], x, 1e5 * EPS)
+
+
+# what drives a snake on the loose: not its head
+MUSCLES = (False,) * 6 + (True,) * (SNAKE.nv - 6)
+
+
+def test_who_carries_what_of_a_long_snake():
+    """The joints of the head are passive; what nothing can give is refused as of a short one."""
+    held = (Contact("tail", "flat"), Contact("link30", "flat"))
+    given = given_of(SNAKE, ("q", "qd", "qdd", "f_ext"), held)
+    text = SNAKE.explain("constrained_inverse_dynamics", constraints=held, active=MUSCLES)
+    assert "loop over bodies" in text
+    one = SNAKE.constrained_inverse_dynamics(**given, constraints=held, active=MUSCLES)
+    batch = {n: np.array([x] * 5) for n, x in given.items()}
+    many = SNAKE.constrained_inverse_dynamics(**batch, constraints=held, active=MUSCLES)
+    expected = SNAKE.alg.constrained_inverse_dynamics(**given, constraints=held, active=MUSCLES)
+    for a, b, x in zip(one, many, expected, strict=True):
+        assert_close(a, x, 1e5 * EPS)
+        assert_close(b[3], x, 1e5 * EPS)
+    need = SNAKE.inverse_dynamics(**given) - one.tau
+    K = SNAKE.alg.constraint_jacobian(given["q"], held)
+    assert_close(K.T @ one.forces, need, 1e5 * EPS)
+    with pytest.raises(SingularError, match="can give the passive joint 'head_free' the force"):
+        SNAKE.constrained_inverse_dynamics(**given, constraints=(), active=MUSCLES)
+
+
+@pytest.mark.parametrize("title", [*LONG, "nothing"])
+def test_the_jacobian_of_what_holds_a_long_snake(title, monkeypatch):
+    monkeypatch.setattr(routing, "FEW_ALIKE_HELD", 3)
+    constraints, q = LONG.get(title, ()), random_state(SNAKE, 1).q
+    kernel = SNAKE.kernel("constraint_jacobian", "q", constraints=constraints)
+    assert isinstance(kernel.program, LoopProgram)
+    expected = SNAKE.alg.constraint_jacobian(q, constraints)
+    assert_close(kernel(q), expected, 100 * EPS)
+    assert_close(kernel(np.tile(q, (5, 1)))[2], expected, 100 * EPS)
 
 
 def test_a_long_tree_with_branches_is_held(monkeypatch):
@@ -185,6 +244,32 @@ def test_cost_is_linear_and_near_that_of_free_motion(title):
         {"constraints": LONG[title]},
     )
     assert a < 1.35 * sum(lines.ops)
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "least", "most"),
+    [
+        ("constraint_jacobian", "flat", 0.2, 0.4),
+        ("constrained_inverse_dynamics", "flat", 0.8, 1.2),
+        ("constrained_changes", "point", 2.0, 2.8),
+        ("constrained_changes", "closed", 2.5, 4.0),
+        ("impulse_changes", "point", 1.5, 2.5),
+    ],
+)
+def test_a_body_more_costs_as_much_wherever_it_is(name, title, least, most):
+    """Beside free motion; what is written is the same whatever the length."""
+    static = {"constraints": LONG[title]}
+    found, free = [], []
+    for n in (60, 100):
+        mech = zoo.snake(n).mechanism
+        own = static | ({"active": (True,) * (n + 5)} if "inverse" in name else {})
+        arrays = tuple(a for a in needed(mech, name, own) if a != "active")
+        found.append(robot_program(mech, name, arrays, own))
+        free.append(robot_program(mech, "forward_dynamics", ("q", "qd", "tau"), {}))
+    assert all(isinstance(program, LoopProgram) for program in found)
+    (a, b), (c, d) = ([sum(p.ops) for p in pair] for pair in (found, free))
+    assert least < (b - a) / (d - c) < most
+    assert abs(found[0].written - found[1].written) < 0.01 * found[0].written
 
 
 def test_constraints_that_contradict_each_other_are_refused():

@@ -22,7 +22,7 @@ from .constrained.derivatives import (
 )
 from .constrained.forward import constrained_forward_dynamics, constrained_hybrid_dynamics
 from .constrained.impulse import impulse_dynamics
-from .constrained.impulse_derivatives import impulse_dynamics_derivatives
+from .constrained.impulse_derivatives import impulse_changes, impulse_dynamics_derivatives
 from .constrained.inverse import constrained_inverse_dynamics
 from .constrained.rows import anchors, constraint_bias, constraint_error, constraint_jacobian
 from .declare import Bound, bound
@@ -150,6 +150,7 @@ __all__ = [
     "hybrid_dynamics_derivatives",
     "hybrid_dynamics_jvp",
     "hybrid_response",
+    "impulse_changes",
     "impulse_dynamics",
     "impulse_dynamics_derivatives",
     "innovations",
@@ -255,6 +256,7 @@ class Algorithms(Bound):
     hybrid_dynamics_derivatives = bound(hybrid_dynamics_derivatives)
     hybrid_dynamics_jvp = bound(hybrid_dynamics_jvp)
     hybrid_response = bound(hybrid_response)
+    impulse_changes = bound(impulse_changes)
     impulse_dynamics = bound(impulse_dynamics)
     impulse_dynamics_derivatives = bound(impulse_dynamics_derivatives)
     innovations = bound(innovations)

@@ -65,6 +65,8 @@ class Algorithm(NamedTuple):
     loops: its sweeps may be traced once per kind of joint, as loops over bodies.
     independent_joints: its sweep releases joint after joint, so that none may follow another; where
     one does, what `with_followers` has for it is done instead.
+    reads_passive: what bodies with passive DoF have after a sweep is read of each of them, so that
+    loops have to know them from others.
     composed: it does little but call other algorithms, so that where these are loops over many
     bodies its source may run as it is.
     """
@@ -75,6 +77,7 @@ class Algorithm(NamedTuple):
     loops: bool
     independent_joints: bool
     composed: bool
+    reads_passive: bool = False
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
@@ -102,13 +105,14 @@ def algorithm(
     loops: bool = False,
     independent_joints: bool = False,
     composed: bool = False,
+    reads_passive: bool = False,
     aliases: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """Declare a function as an algorithm; the words are those of `Algorithm`."""
 
     def declare(function: F) -> F:
         public = _answering(for_any_mechanism(function) if independent_joints else function)
-        properties = joint_level, loops, independent_joints, composed
+        properties = joint_level, loops, independent_joints, composed, reads_passive
         declared = Algorithm(function.__name__, public, *properties)
         ALGORITHMS.update(dict.fromkeys((function.__name__, *aliases), declared))
         return public

@@ -224,7 +224,8 @@ class Rows:
     def _kept(self) -> Area:
         """A row for each thing and the ground, as wide as its role needs."""
         entries = [e for e, place in self.places.items() if place.area == "kept"]
-        widths = [0] * max((len(stage.steps) for stage in self.program.stages), default=0)
+        # of all roles, also where no sweep is left
+        widths = [0] * max((visit.kind + 1 for visit in self.program.visits), default=0)
         for entry in entries:
             for role in self._roles(entry):
                 widths[role] = max(widths[role], self.places[entry].at + 1)

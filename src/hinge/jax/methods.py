@@ -91,8 +91,8 @@ class Dynamics:
         if asked not in self._made:
             answer: Any = robot._answer(name, arrays, dict(static), form)
             kernel = robot.kernel(name, *arrays, **static)
-            if isinstance(answer, (ByKernel, ByParts)):
-                kernel = answer.kernel if isinstance(answer, ByKernel) else answer.kernel.kernel
+            whole = answer.kernel if isinstance(answer, ByParts) else answer
+            kernel = whole.kernel if isinstance(whole, ByKernel) else kernel
             unrolled = None
             if is_long(robot.mechanism):
                 unrolled = partial(unrolled_program, robot.mechanism, name, arrays, dict(static))

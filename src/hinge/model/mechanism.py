@@ -401,6 +401,14 @@ class Mechanism:
             out[:, s.v] = out[:, s.v] + (block if s.ratio == 1 else s.ratio * block)
         return out
 
+    def join_wrenches(self, parts: Sequence[Any]) -> np.ndarray:
+        """(n_bodies, 6) from the forces on all bodies."""
+        return np.array(parts[1:]).reshape(-1, 6)
+
+    def join_rows(self, parts: Sequence[Any], rows: int) -> np.ndarray:
+        """(rows, nv) from the rows (dof, rows) of all bodies, as columns."""
+        return self.join_columns({k: parts[k].T for _, k in self.outward()}, rows)
+
     def join_descent(self, k: int, parts: Sequence[Any], rows: int) -> np.ndarray:
         """(rows, nv) from the rows (dof, rows) of the bodies from the root to k, as columns."""
         return self.join_columns({j: parts[j].T for _, j in self.descent(k)}, rows)

@@ -201,6 +201,14 @@ class Descents(Tree, Protocol):
         """The same, for one body or two, to be changed by a sweep inward along their ways."""
         ...
 
+    def join_wrenches(self, parts: Any) -> Any:
+        """(n_bodies, 6) from the forces on all bodies."""
+        ...
+
+    def join_rows(self, parts: Any, rows: int) -> Any:
+        """(rows, nv) from the rows (dof, rows) of all bodies, as columns."""
+        ...
+
     def join_descent(self, k: Any, parts: Any, rows: int) -> Any:
         """(rows, nv) from the rows (dof, rows) of the bodies from the root to k, as columns."""
         ...

@@ -87,6 +87,13 @@ def answer_of(
         return ByColumns(robot, many, arrays, static, form)
     if many.plan == "rows":
         return ByRows(robot, many, arrays, static)
+    if many.plan == "parts":
+        from .held import ByHeld
+
+        held = ByHeld(robot, name, arrays, static, form)
+        if one.pieces == many.pieces or robot.device != "cpu":
+            return held
+        return ByParts(robot, held, parts_of(robot, ALGORITHMS[name].name, arrays, static))
     kernel = robot.kernel(name, *arrays, **static)
     if many.plan == "source" or _is_too_long(robot, many, kernel):
         from .source import BySource
@@ -192,7 +199,9 @@ class ByColumns:
         if self.robot.device != "cpu" and _on_card([a.value for a in given], out):
             from .card_columns import columns_on_card as put
         parts = put(self.robot, where, self.way.pieces, self.static, given, out)
-        return parts[0] if len(parts) == 1 else self.form(*parts)
+        if len(parts) == 1:
+            return parts[0]
+        return tuple(parts) if self.form is tuple else self.form(*parts)
 
     def entry(self, otherwise: Callable[..., Any]) -> Entry | None:
         """Columns are put together in Python."""
@@ -286,12 +295,12 @@ class BySplit:
 
 @final
 class ByParts:
-    """Derivatives of a large robot: one sample from three kernels and products, more from one.
+    """Derivatives of a large robot: one sample from three kernels and products, more otherwise.
 
-    The one kernel is not made before there is a batch.
+    kernel: for batches, one kernel, which is not made before there is a batch, or `ByHeld`.
     """
 
-    def __init__(self, robot: Front, kernel: ByKernel, parts: Any) -> None:
+    def __init__(self, robot: Front, kernel: Any, parts: Any) -> None:
         self.robot, self.kernel, self.parts = robot, kernel, parts
         self.arrays, self.static = kernel.arrays, kernel.static
         self._shapes = [array_shape(robot.mechanism, a, kernel.static) for a in kernel.arrays]
@@ -303,8 +312,6 @@ class ByParts:
             values = {a.name: np.asarray(a.value) for a in given}
             leads = [values[a.name].shape[: values[a.name].ndim - len(a.shape)] for a in given]
             if any(n != 1 for lead in leads for n in lead):
-                if is_long(self.robot.mechanism):
-                    return self._each(where, given, out)
                 return self.kernel(where, given, out)
             single = {a.name: values[a.name].reshape(a.shape) for a in given}
             return self._one(where, single, out, max(leads, key=len))
@@ -322,15 +329,6 @@ class ByParts:
         if out is not None:
             parts = as_results(self.robot, where, parts, out)
         return self.kernel.form(*parts)
-
-    def _each(self, where: str, given: Sequence[Argument], out: Any) -> Any:
-        """Sample by sample: one kernel would be too long to compile."""
-        whole = broadcast(where, given)
-        lead = whole[given[0].name].shape[: -len(given[0].shape)]
-        flat = {a.name: whole[a.name].reshape(-1, *a.shape) for a in given}
-        samples = [self.parts({n: x[i] for n, x in flat.items()}) for i in range(prod(lead))]
-        stacked = [np.array(x).reshape(*lead, *x[0].shape) for x in zip(*samples, strict=True)]
-        return self.kernel.form(*as_results(self.robot, where, stacked, out))
 
     def short(self, where: str, arrays: Sequence[Any], out: Any) -> Any:
         """The result for arrays of exactly the expected kind, None for others or if it fails."""

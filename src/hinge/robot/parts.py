@@ -59,14 +59,15 @@ class _Constrained(Parts):
 
         R = A⁻¹ K M⁻¹, P = M⁻¹ − R* K M⁻¹.
         """
-        (qdd, loads, K, dq, dqd, turn, push, A_inv), numbers = self.begin(x)
+        (qdd, loads, K, dq, dqd, turn, pushed, push, A_inv), numbers = self.begin(x)
         q, qd, robot, (rows, n) = x["q"], x["qd"], self.robot, K.shape
         dtype = K.dtype
         changed = np.empty((2, n + rows, n), dtype)
         inverse = np.empty((n + rows, n + rows), dtype)
         out = changed[0, :n], changed[1, :n], np.empty((n, n), dtype)
         robot.inverse_dynamics_derivatives(q, qd, qdd, loads, out=out, **numbers)
-        changed[0, :n] -= push
+        if len(push):
+            changed[0, :n] -= pushed.T @ push
         changed[0, n:], changed[1, n:] = dq, dqd
         M_inv = robot.mass_matrix_inverse(q, **numbers)
         KM = K @ M_inv

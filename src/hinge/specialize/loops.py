@@ -510,6 +510,15 @@ class LoopMechanism:
         """One value per coordinate from those of each body's joint."""
         return Joined(_slot(parts), coordinates=True)
 
+    def join_wrenches(self, parts: Slot) -> Joined:
+        """As in `Descents`: where bodies are, and not their canonical frames."""
+        given = self.filled(lambda k: self._original().inv.transfer @ parts[k])
+        return Joined(_slot(given), columns=True, apart=True)
+
+    def join_rows(self, parts: Slot, rows: int) -> Joined:
+        """As in `Descents`."""
+        return Joined(parts, rows=rows)
+
     def join_descent(self, k: int, parts: Slot, rows: int) -> Joined:
         """As in `Descents`."""
         on_way = self._on_way(k)

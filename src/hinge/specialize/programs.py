@@ -117,7 +117,8 @@ def _programs(
         given = dict(zip(arrays, shapes, strict=True))
         (choice,) = way.ways
         algorithm = partial(ALGORITHMS[way.name].function, **static, **choice)
-        told = static.get("active"), walks_of(mech, static)
+        walks = walks_of(mech, static, ALGORITHMS[way.name].reads_passive)
+        told = static.get("active"), walks
         return [trace_loops(algorithm, form, given, way.name, *told)]
     fn = partial(_applied, way.name, form, arrays, static)
     most = MOST_OPERATIONS if is_long(mech) else None

@@ -221,6 +221,14 @@ _PARTS = {
         ("constrained_forward_dynamics_derivatives", "constrained_changes"),
     )
 }
+# of long mechanisms that are held
+_HELD = {
+    name: (Piece(first), Piece("forward_dynamics_derivatives"))
+    for name, first in (
+        ("constrained_forward_dynamics_derivatives", "constrained_changes"),
+        ("impulse_dynamics_derivatives", "impulse_changes"),
+    )
+}
 _SYSTEMS = {
     "forward_dynamics_derivatives": tuple(
         map(Piece, ("forward_dynamics", "mass_factor", "inverse_dynamics_derivatives"))
@@ -254,6 +262,8 @@ def route(
         why = f"{mech.n_bodies} bodies, and what it calls are loops over them"
         return _in_pieces(mech, name, "source", (), why)
     own = declared.name
+    if is_long(mech) and (why := _why_held_in_parts(mech, own, samples)):
+        return _in_pieces(mech, name, "parts", _HELD[own], why)
     by_rows = own == "torque_regressor"
     matrices, free = _REGRESSOR if by_rows else _MATRICES.get(own), "method" not in static
     entire = whole(mech, name, arrays, static, climbs, samples)
@@ -274,6 +284,16 @@ def route(
     return entire
 
 
+def _why_held_in_parts(mech: Mechanism, own: str, samples: int | None) -> str:
+    """Why derivatives of a long mechanism that is held come from those of the free one, if so."""
+    blocks = _blocks(mech, across=True)
+    if own in _HELD and blocks > MOST_BLOCKS:
+        return f"{blocks} blocks are more than {MOST_BLOCKS}, too many to compile unrolled"
+    # where one sample comes by parts, a batch has no kernel of its own that would be ready in time
+    by_parts = own in _HELD and mech.nv in ONE_SAMPLE_BY_PARTS.get(own, ())
+    return f"{blocks} blocks would take long to compile" if by_parts and samples != 1 else ""
+
+
 def whole(
     mech: Mechanism,
     name: str,
@@ -287,7 +307,8 @@ def whole(
     open_numbers = tuple(a for a in arrays if a in PARAMETERS)
     plan, why_plan = _plan(mech, declared, open_numbers, static)
     few = FEW_ALIKE_HELD if static.get("constraints") else FEW_ALIKE
-    if plan == "loops" and climbs and (kinds := _kinds(mech, static)) * few > mech.n_bodies:
+    kinds = _kinds(mech, static, declared.reads_passive) if plan == "loops" and climbs else 0
+    if kinds * few > mech.n_bodies:
         plan, why_plan = "unrolled", f"{why_plan}, but {kinds} kinds of them are as much code"
     matrices = _MATRICES.get(declared.name)
     if plan == "loops" and matrices:
@@ -333,12 +354,12 @@ def _cannot_climb(mech: Mechanism, matrices: _Matrices, climbs: bool) -> str:
     return f"{steps} kinds of climbs are more than {MOST_STEPS}" if steps > MOST_STEPS else ""
 
 
-def _kinds(mech: Mechanism, static: Mapping[str, Any]) -> int:
+def _kinds(mech: Mechanism, static: Mapping[str, Any], reads_passive: bool) -> int:
     """About how many kinds of bodies loops tell apart.
 
     By joints, children and elder siblings, and by where they are on the ways to frames.
     """
-    places = [marks(mech, walk) for walk in walks_of(mech, static)]
+    places = [marks(mech, walk) for walk in walks_of(mech, static, reads_passive)]
     first: dict[int, int] = {}
     for k, body in enumerate(mech.bodies[1:], 1):
         first.setdefault(body.parent, k)

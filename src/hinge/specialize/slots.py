@@ -342,6 +342,7 @@ class Joined:
 
     rows: of joint forces, how many there are of each DoF.
     coordinates: whether there is an entry for each of these, instead of each DoF.
+    apart: whether bodies have rows of their own, instead of columns.
     """
 
     def __init__(
@@ -350,8 +351,10 @@ class Joined:
         columns: bool = False,
         rows: int | None = None,
         coordinates: bool = False,
+        apart: bool = False,
     ) -> None:
         self.slot, self.columns, self.rows, self.coordinates = slot, columns, rows, coordinates
+        self.apart = apart
 
     def gathered(self, mech: Mechanism) -> tuple[Shape, list[tuple[int, int, int]]]:
         """The shape of the result, and where each of its entries is."""
@@ -367,7 +370,7 @@ class Joined:
         *rest, width = self.slot.shape(None)
         lines = range(prod(rest))
         entries = [(slot, k, r * width + i) for r in lines for k in bodies for i in range(width)]
-        return (*rest, len(bodies) * width), entries
+        return (len(bodies), width) if self.apart else (*rest, len(bodies) * width), entries
 
 
 class PairSlots:

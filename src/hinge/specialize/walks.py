@@ -33,11 +33,18 @@ class Mark(NamedTuple):
     meet: bool
 
 
-def walks_of(mech: Mechanism, static: Mapping[str, Any]) -> list[Walk]:
-    """The walks to the frame and the constraints that an algorithm is told of."""
+def walks_of(mech: Mechanism, static: Mapping[str, Any], reads_passive: bool = False) -> list[Walk]:
+    """The walks to the frame and the constraints that an algorithm is told of.
+
+    reads_passive: as of `Algorithm`; there are walks to the bodies with passive DoF then.
+    """
     groups = [(static["frame"],)] if "frame" in static else []
     groups += [(c.left, c.right) for c in static.get("constraints", ())]
-    return list(dict.fromkeys(walk_to(mech, names) for names in groups))
+    walks = [walk_to(mech, names) for names in groups]
+    if reads_passive:
+        driven = mech.rates(mech.driven(static["active"]))
+        walks += [Walk((k,), 0) for k, own in enumerate(driven) if not all(own)]
+    return list(dict.fromkeys(walks))
 
 
 def walk_to(mech: Mechanism, frames: Sequence[str]) -> Walk:

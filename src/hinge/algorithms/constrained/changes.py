@@ -19,6 +19,9 @@ Beyond forces that are carried along by the bodies it adds to the joint forces
     J_l* (N×ψ_l; F×ψ_l) − J_r* (N×ψ_r − F×δd; F×ψ_r)                                            (3)
 
 which is nothing for a contact in its own axes.
+
+All of it goes by columns: those of a body come as a sweep inward passes it, and the poses of the
+frames on it go along.
 """
 
 from __future__ import annotations
@@ -31,32 +34,32 @@ import numpy as np
 from ...algebra.rotation import skew
 from ...algebra.small import scaled_identity
 from ...algebra.spatial import Transform, carried_acceleration, turning
-from ...model.mechanism import Mechanism
+from ...model.protocol import Descents
 from ..linearized.nominal import Nominal
-from .description import Contact
-from .rows import Held
+from .description import Contact, row_slices
+from .rows import Held, in_given_axes
 
 __all__ = ["Changes", "changes"]
 
 
 class Changes(NamedTuple):
-    """Of all rows, in the axes in which they are solved for.
+    """Of all rows.
 
     K: (rows, nv).  dq, dqd: of K q̈ − k along every direction of q and q̇, (rows, nv).
     turn: ψ×λ, how λ turns against the axes in which it is given, (rows, nv).
     pushed, push: with pushed* push, (nv, nv), joint forces by (3); (any, nv) each.
     """
 
-    K: np.ndarray
-    dq: np.ndarray
-    dqd: np.ndarray
-    turn: np.ndarray
-    pushed: np.ndarray
-    push: np.ndarray
+    K: Any
+    dq: Any
+    dqd: Any
+    turn: Any
+    pushed: Any
+    push: Any
 
 
 class _Side(NamedTuple):
-    """A body's motion at the frame l, in the axes of rows: (6,), and its columns (6, nv)."""
+    """A body's motion at the frame l, in the axes of rows: (6,), and its columns (6, n)."""
 
     V: np.ndarray
     a: np.ndarray
@@ -73,21 +76,85 @@ class _Change(NamedTuple):
     a: np.ndarray
 
 
-def changes(mech: Mechanism, n: Nominal, places: Sequence[Held], forces: np.ndarray) -> Changes:
-    """The changes of all rows on a nominal motion, with forces (rows,) in their solved axes."""
-    parts, start = [], 0
-    for h in places:
-        stop = start + len(h.axes)
-        parts.append(_changes(mech, n, h, forces[start:stop]))
-        start = stop
-    nothing = Changes(*(np.zeros((0, mech.nv)) for _ in Changes._fields))
-    return Changes(*map(np.concatenate, zip(nothing, *parts, strict=True)))
+def changes(
+    mech: Descents,
+    n: Nominal,
+    places: Sequence[Held],
+    forces: np.ndarray,
+    given_axes: bool = False,
+) -> Changes:
+    """The changes of all rows on a nominal motion, with forces (rows,) in their solved axes.
+
+    given_axes: whether they are rows as they are given, and not as they are solved for.
+    """
+    slices = row_slices([h.constraint for h in places])
+    passed = [_Passed(mech, n, h, forces[at]) for h, at in zip(places, slices, strict=True)]
+    parts = mech.slots(len(Changes._fields))
+    for _, k in mech.inward():
+        none = np.zeros((0, n.H[k].shape[1]))
+        found = [[none] * len(parts), *(x.columns(k, given_axes) for x in passed)]
+        for part, rows in zip(parts, zip(*found, strict=True), strict=True):
+            part[k] = np.concatenate(rows).T
+    rows, pushes = sum(len(h.axes) for h in places), sum(x.pushes for x in passed)
+    sizes = (*[rows] * 4, pushes, pushes)
+    return Changes(*(mech.join_rows(x, size) for x, size in zip(parts, sizes, strict=True)))
 
 
-def _changes(mech: Mechanism, n: Nominal, h: Held, forces: np.ndarray) -> Changes:
-    left, right = _side(mech, n, h.left, h.X), _side(mech, n, h.right, h.Y)
-    K, still = left.J - right.J, np.zeros((3, mech.nv))
+class _Passed:
+    """A constraint as a sweep inward passes the bodies on its ways.
+
+    pushes: how many rows of (3) it has.
+    """
+
+    def __init__(self, mech: Descents, n: Nominal, h: Held, forces: np.ndarray) -> None:
+        whole = np.zeros(6, dtype=forces.dtype)
+        whole[h.axes] = forces
+        self.h, self.force = h, mech.shared(whole)
+        self.Z, self.turn = (None if x is None else mech.shared(x) for x in (h.Z, h.turn))
+        self.left, self.right = _Ride(mech, n, h.left, h.X), _Ride(mech, n, h.right, h.Y)
+        self.pushes = 6 * (h.right_axes + bool(h.right))
+
+    def columns(self, k: Any, given_axes: bool) -> Changes:
+        """Those of the body at hand: (rows, dof), zeros where it is on neither way."""
+        dof = self.left.n.H[k].shape[1]
+        if not (self.left.passes(k) or self.right.passes(k)):
+            sizes = (*[len(self.h.axes)] * 4, self.pushes, self.pushes)
+            return Changes(*(np.zeros((size, dof)) for size in sizes))
+        Z, turn = (None if x is None else x.value for x in (self.Z, self.turn))
+        h = self.h._replace(Z=Z, turn=turn)
+        found = _changes(h, self.left.side(k), self.right.side(k), self.force.value)
+        if not given_axes:
+            return found
+        rows = zip(Changes._fields[:4], found[:4], strict=True)
+        return found._replace(**{name: in_given_axes([h], x) for name, x in rows})
+
+
+class _Ride:
+    """What moves with a body, at the pose X on it, as seen from the bodies that carry it."""
+
+    def __init__(self, mech: Descents, n: Nominal, body: int, X: Transform) -> None:
+        self.mech, self.n, self.body, self.X = mech, n, body, mech.shared(X)
+        a = carried_acceleration(X.transfer, n.V[body], n.alpha[body], np.zeros(6))
+        self.V, self.a = mech.shared(X.transfer.T @ n.V[body]), mech.shared(a)
+
+    def passes(self, k: Any) -> bool:
+        """Whether body k carries it."""
+        return self.mech.carries(k, self.body)
+
+    def side(self, k: Any) -> _Side:
+        """The columns of the joint of body k, from which X goes on to its parent."""
+        n, X = self.n, self.X.value
+        maps = n.H[k], n.H_first[k], n.H_sum[k], n.H_second[k]
+        if not self.passes(k):
+            return _Side(self.V.value, self.a.value, *[np.zeros(maps[0].shape)] * 4)
+        self.X.value = n.phi[k].pose @ X
+        return _Side(self.V.value, self.a.value, *(X.transfer.T @ x for x in maps))
+
+
+def _changes(h: Held, left: _Side, right: _Side, force: np.ndarray) -> Changes:
+    K = left.J - right.J
     turn, shift = K[:3], K[3:]
+    still = np.zeros(turn.shape)
     turns = (turn, still) if h.right_axes else (still, -turn)  # (2)
     moved = _carried(left, left.first, left.second, turns[0], still)
     under = _carried(right, right.first, right.second, turns[1], shift)
@@ -95,25 +162,10 @@ def _changes(mech: Mechanism, n: Nominal, h: Held, forces: np.ndarray) -> Change
     pushed = _carried(left, left.J, left.total, still, still)
     under = _carried(right, right.J, right.total, still, still)
     dqd = _rate(h, left, right, pushed, under)
-    whole = np.zeros(6, dtype=forces.dtype)
-    whole[h.axes] = forces
-    rows, push = _pushes(h, left, right, whole, turns, shift)
+    rows, push = _pushes(h, left, right, force, turns, shift)
     against = still if h.turn is None else turn
     at = h.axes
-    return Changes(K[at], dq[at], dqd[at], -_crossed(whole, against)[at], rows, push)
-
-
-def _side(mech: Mechanism, n: Nominal, body: int, X: Transform) -> _Side:
-    """What moves with a body, at the pose X on it."""
-    V = X.transfer.T @ n.V[body]
-    a = carried_acceleration(X.transfer, n.V[body], n.alpha[body], np.zeros(6))
-    columns: list[dict[int, np.ndarray]] = [{} for _ in range(4)]
-    for _, k in mech.ancestors(body):
-        maps = n.H[k], n.H_first[k], n.H_sum[k], n.H_second[k]
-        for part, x in zip(columns, maps, strict=True):
-            part[k] = X.transfer.T @ x
-        X = n.phi[k].pose @ X
-    return _Side(V, a, *(mech.join_columns(part, 6) for part in columns))
+    return Changes(K[at], dq[at], dqd[at], -_crossed(force, against)[at], rows, push)
 
 
 def _carried(

@@ -10,7 +10,7 @@ from ...model.mechanism import Mechanism
 from ..declare import algorithm
 from ..kinematics import frame_pose
 from .description import Constraint
-from .rows import constraint_jacobian
+from .rows import held, in_given_axes, solved_jacobian
 
 __all__ = ["constraint_closure", "relative_poses"]
 
@@ -32,4 +32,6 @@ def constraint_closure(
     mech: Mechanism, q: np.ndarray, constraints: Sequence[Constraint]
 ) -> tuple[np.ndarray, np.ndarray]:
     """X_RL of each constraint's frames, `left` seen from `right` (n, 4, 4), and K (rows, nv)."""
-    return relative_poses(mech, q, constraints), constraint_jacobian(mech, q, constraints)
+    places = held(mech, mech.phi(q), constraints)
+    K = in_given_axes(places, solved_jacobian(mech, q, places))
+    return relative_poses(mech, q, constraints), K

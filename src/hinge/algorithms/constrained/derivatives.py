@@ -35,6 +35,7 @@ import numpy as np
 
 from ...algebra.small import is_zero, mirror_lower
 from ...model.mechanism import Mechanism
+from ...model.protocol import Descents, PerBody
 from ..declare import algorithm, for_any_mechanism
 from ..linearized.articulated import articulated
 from ..linearized.forward_derivatives import all_directions
@@ -43,13 +44,14 @@ from .changes import changes
 from .description import Constraint
 from .forward import solved_motion
 from .multipliers import generalized_inverse
-from .rows import in_given_axes, pushed
+from .rows import in_given_axes, pushed, pushes
 
 __all__ = [
     "ConstrainedChanges",
     "ConstrainedDerivatives",
     "Core",
     "Limbs",
+    "all_loads",
     "constrained_changes",
     "constrained_forward_dynamics_derivatives",
     "limbs_of",
@@ -135,11 +137,11 @@ def _taken_up(mech: Mechanism, n: Nominal) -> tuple[Nominal, tuple[np.ndarray, n
 
 
 class ConstrainedChanges(NamedTuple):
-    """A held motion, and what its derivatives need beside M⁻¹ and those of inverse dynamics.
+    """A held motion, and what its derivatives need beside those of the free one under the loads.
 
     qdd: (nv,).  loads: all forces on bodies, (n_bodies, 6).  K; dq, dqd: of K q̈ − k; turn: of λ, as
-    its axes turn; (rows, nv) each.  push: joint forces of λ beyond loads in body axes, (nv, nv).
-    A_inv: (rows, rows).
+    its axes turn; (rows, nv) each.  pushed, push: with pushed* push, (nv, nv), the joint forces of
+    λ beyond loads in body axes, (any, nv) each.  A_inv: (rows, rows).
     """
 
     qdd: Any
@@ -148,13 +150,14 @@ class ConstrainedChanges(NamedTuple):
     dq: Any
     dqd: Any
     turn: Any
+    pushed: Any
     push: Any
     A_inv: Any
 
 
-@algorithm()
+@algorithm(loops=True)
 def constrained_changes(
-    mech: Mechanism,
+    mech: Descents,
     q: np.ndarray,
     qd: np.ndarray,
     tau: np.ndarray,
@@ -163,16 +166,22 @@ def constrained_changes(
     mask: np.ndarray | None = None,
     anchors: np.ndarray | None = None,
 ) -> ConstrainedChanges:
-    """The part of the derivatives that constraints add, all rows in the axes given.  O(N)."""
+    """The part of the derivatives that constraints add, all rows in the axes given.  O(N rows)."""
     solved = solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors)
-    loads = pushed(mech, solved.places, solved.forces, f_ext)
-    n = nominal(mech, q, qd, solved.qdd, loads)
-    rows = changes(mech, n, solved.places, solved.forces)
-    K, dq, dqd, turn = (in_given_axes(solved.places, x) for x in rows[:4])
+    push = mech.placed(pushes(solved.places, solved.forces))
+    n = nominal(mech, q, qd, solved.qdd, f_ext, push)
+    rows = changes(mech, n, solved.places, solved.forces, given_axes=True)
     half = in_given_axes(solved.places, generalized_inverse(solved.felt, mask))
     A_inv = in_given_axes(solved.places, half.T)
-    push = rows.pushed.T @ rows.push
-    return ConstrainedChanges(solved.qdd, loads, K, dq, dqd, turn, push, A_inv)
+    return ConstrainedChanges(solved.qdd, all_loads(mech, f_ext, push), *rows, A_inv)
+
+
+def all_loads(mech: Descents, f_ext: np.ndarray | None, push: PerBody) -> np.ndarray:
+    """The forces on bodies, (n_bodies, 6), with what constraints push."""
+    f, (loads,) = mech.wrenches(f_ext), mech.slots(1)
+    for _, k in mech.outward():
+        loads[k] = f[k] + push[k]
+    return mech.join_wrenches(loads)
 
 
 @for_any_mechanism

@@ -11,6 +11,7 @@ Over q̇ the first right side is M, which changes q̇⁺ by as much, and leaves 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,16 +19,40 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...model.mechanism import Mechanism
+from ...model.protocol import Descents
 from ..declare import algorithm
 from ..linearized.nominal import nominal
 from .changes import changes
-from .derivatives import Core, limbs_of
+from .derivatives import Core, all_loads, limbs_of
 from .description import Constraint
 from .impulse import solved_impact
 from .multipliers import generalized_inverse, per_row
-from .rows import Held, in_given_axes, pushed
+from .rows import Held, in_given_axes, pushed, pushes
 
-__all__ = ["ImpactDerivatives", "impulse_dynamics_derivatives"]
+__all__ = [
+    "ImpactChanges",
+    "ImpactDerivatives",
+    "impulse_changes",
+    "impulse_dynamics_derivatives",
+]
+
+
+class ImpactChanges(NamedTuple):
+    """An impact, and what its derivatives need beside those of the motion under its impulses.
+
+    loads: the impulses on bodies, (n_bodies, 6).  K; after, before: of K q̇⁺ and of K q̇ over q, the
+    first again where nothing bounces back; turn: of Λ, as its axes turn; (rows, nv) each.
+    pushed, push: as in `ConstrainedChanges`.  A_inv: (rows, rows).
+    """
+
+    loads: Any
+    K: Any
+    after: Any
+    before: Any
+    turn: Any
+    pushed: Any
+    push: Any
+    A_inv: Any
 
 
 class ImpactDerivatives(NamedTuple):
@@ -68,6 +93,35 @@ def impulse_dynamics_derivatives(
     impulses = impulses_dq + rows.turn, impulses_dqd
     whole = np.eye(mech.nv) + dqd
     return ImpactDerivatives(dq, whole, *(in_given_axes(places, x) for x in impulses))
+
+
+@algorithm(loops=True)
+def impulse_changes(
+    mech: Descents,
+    q: np.ndarray,
+    qd: np.ndarray,
+    constraints: Sequence[Constraint],
+    restitution: np.ndarray | None = None,
+    mask: np.ndarray | None = None,
+) -> ImpactChanges:
+    """The part of the derivatives of an impact that constraints add, in the axes given.  O(N rows).
+
+    The impact is a motion of the mechanism at rest and without weight under `loads`.
+    """
+    solved = solved_impact(mech, q, qd, constraints, restitution, mask)
+    still, places = np.zeros(mech.nv), [_plain(h) for h in solved.places]
+    push = mech.placed(pushes(places, solved.forces))
+    after = mech.combined(operator.add, qd, solved.qdd)
+    n = nominal(mech, q, still, after, None, falls=False)
+    rows = changes(mech, n, places, solved.forces, given_axes=True)
+    before = rows.dq
+    if restitution is not None:
+        n = nominal(mech, q, still, qd, None, falls=False)
+        before = changes(mech, n, places, solved.forces, given_axes=True).dq
+    half = in_given_axes(places, generalized_inverse(solved.felt, mask))
+    A_inv = in_given_axes(places, half.T)
+    loads, pushes_ = all_loads(mech, None, push), (rows.pushed, rows.push)
+    return ImpactChanges(loads, rows.K, rows.dq, before, rows.turn, *pushes_, A_inv)
 
 
 def _weightless(mech: Mechanism) -> Mechanism:

@@ -11,6 +11,7 @@ of it, and how driven joints and constraints share, is chosen by least squares:
     Q = K_a W K_aᵀ + w,   c = K_a W r_a,   B Q⁻¹ Bᵀ y = r_p − B Q⁻¹ c,   Q λ = c + Bᵀ y         (3)
 
 The system of y is solved as that of constraint forces is (`multipliers.py`), whatever its rank.
+K is made body by body, as unit forces ride inward; Q and c are sums over the bodies.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ import numpy as np
 from ...algebra.small import Factor, mirror_lower
 from ...errors import SingularError
 from ...model.mechanism import Mechanism
-from ..declare import algorithm
+from ...model.protocol import Descents, Tree
+from ..declare import algorithm, with_followers
 from ..inverse_dynamics import inverse_dynamics
 from ..singular import joint_of
-from .description import Constraint, row_slices
-from .multipliers import marks, multipliers, per_row
+from .description import Constraint, count_rows, row_slices
+from .multipliers import Multipliers, marks, multipliers, per_row
 from .response import Felt
-from .rows import constraint_jacobian
+from .rows import constraint_jacobian, felt_at_joints, held
 
 __all__ = ["ConstrainedForces", "constrained_inverse_dynamics"]
 
@@ -44,9 +46,9 @@ class ConstrainedForces(NamedTuple):
     forces: Any
 
 
-@algorithm(joint_level=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True, reads_passive=True)
 def constrained_inverse_dynamics(
-    mech: Mechanism,
+    mech: Descents,
     q: np.ndarray,
     qd: np.ndarray,
     qdd: np.ndarray,
@@ -63,29 +65,94 @@ def constrained_inverse_dynamics(
     constraints allow it is up to who wants it.  tau_weights: (nv,), 1 by default; force_weights:
     (rows,), 1e-4 by default.  mask: (constraints,), 0 for those that do not act.  O(nv rows²).
     """
-    m = mech.driven(active)
-    passive = [i for i in range(mech.nv) if not m[i]]
+    driven, phi = mech.driven(active), mech.phi(q)
+    m, r = mech.rates(driven), mech.rates(inverse_dynamics(mech, q, qd, qdd, f_ext))
+    places, (acting, odd) = held(mech, phi, constraints), _acting(constraints, mask)
+    forces = [h.given_forces(at) for h, at in zip(places, acting, strict=True)]
+    K, (tau,) = felt_at_joints(mech, mech.H(q), phi, forces), mech.slots(1)
+    w, weights = _weights(constraints, force_weights), mech.rates(_or_ones(mech, tau_weights))
+    Q, c = mech.shared(np.zeros((len(w), len(w)))), mech.shared(np.zeros(len(w)))
+    for _, k in mech.outward():
+        KW = K[k].T * (m[k] * weights[k])
+        Q.value, c.value = Q.value + mirror_lower(KW @ K[k]), c.value + KW @ r[k]
+    ends = _passive(mech, driven)
+    B = np.concatenate([np.zeros((0, len(w))), *(K[j][at] for j, at in ends.items())])
+    needed = np.concatenate([np.zeros(0), *(r[j][at] for j, at in ends.items())])
+    solved = _solved(Q.value + np.diag(w), c.value, B, needed, w)._replace(odd=odd)
+    _refuse_unreachable(mech, driven, solved.missed)
+    lam, met = mech.shared(solved.forces), mech.shared(solved.met)
+    for _, k in mech.outward():
+        tau[k] = met.value * (m[k] * (r[k] - K[k] @ lam.value))
+    return ConstrainedForces(mech.join(tau), solved.met * solved.forces)
+
+
+@with_followers(constrained_inverse_dynamics)
+def _(
+    mech: Mechanism,
+    q: np.ndarray,
+    qd: np.ndarray,
+    qdd: np.ndarray,
+    constraints: Sequence[Constraint],
+    active: Any,
+    f_ext: np.ndarray | None = None,
+    mask: np.ndarray | None = None,
+    tau_weights: np.ndarray | None = None,
+    force_weights: np.ndarray | None = None,
+) -> ConstrainedForces:
+    """The same from K as a matrix: a joint that follows feels for its leader."""
+    m, (acting, odd) = mech.driven(active), _acting(constraints, mask)
+    passive, w = np.flatnonzero(m == 0), _weights(constraints, force_weights)
     r, K = inverse_dynamics(mech, q, qd, qdd, f_ext), constraint_jacobian(mech, q, constraints)
-    odd = np.zeros(0)
-    if mask is not None:
-        acting, odd = marks(mask)
-        K = per_row(row_slices(constraints), acting)[:, None] * K
-    W = m if tau_weights is None else m * np.asarray(tau_weights)
-    w = np.full(len(K), _FORCE_WEIGHT) if force_weights is None else np.asarray(force_weights)
-    Q, c, B = Factor(mirror_lower((K * W) @ K.T + np.diag(w))), (K * W) @ r, K[:, passive].T
-    X, free = Q.solve(B.T), Q.solve(c)
-    b, sizes = r[passive] - B @ free, (B * B) @ (1 / w)
-    felt = Felt(mirror_lower(B @ X), 0 * b, sizes, [slice(0, len(passive))])
-    solved = multipliers(felt, b, r[passive] ** 2)._replace(odd=odd)
-    _refuse_unreachable(mech, passive, solved.missed)
-    forces = free + X @ solved.forces  # (3)
+    K = np.concatenate([np.zeros(0), *acting])[:, None] * K
+    KW = K * (m * np.asarray(_or_ones(mech, tau_weights)))
+    solved = _solved(KW @ K.T + np.diag(w), KW @ r, K[:, passive].T, r[passive], w)
+    solved = solved._replace(odd=odd)
+    _refuse_unreachable(mech, m, solved.missed)
+    forces = solved.forces
     return ConstrainedForces(solved.met * (m * (r - K.T @ forces)), solved.met * forces)
 
 
-def _refuse_unreachable(mech: Mechanism, passive: list[int], missed: np.ndarray) -> None:
+def _solved(
+    Q: np.ndarray, c: np.ndarray, B: np.ndarray, needed: np.ndarray, w: np.ndarray
+) -> Multipliers:
+    """λ of (3), and by how much it misses r_p."""
+    factor = Factor(mirror_lower(Q))
+    X, free = factor.solve(B.T), factor.solve(c)
+    b, sizes = needed - B @ free, (B * B) @ (1 / w)
+    felt = Felt(mirror_lower(B @ X), 0 * b, sizes, [slice(0, len(b))])
+    solved = multipliers(felt, b, needed**2)
+    return solved._replace(forces=free + X @ solved.forces)  # (3)
+
+
+def _acting(
+    constraints: Sequence[Constraint], mask: np.ndarray | None
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Marks of the rows of each constraint, and what is odd about them."""
+    acting, odd = (np.ones(len(constraints)), np.zeros(0)) if mask is None else marks(mask)
+    rows = per_row(row_slices(constraints), acting)
+    return [rows[at] for at in row_slices(constraints)], odd
+
+
+def _weights(constraints: Sequence[Constraint], given: np.ndarray | None) -> np.ndarray:
+    return np.full(count_rows(constraints), _FORCE_WEIGHT) if given is None else np.asarray(given)
+
+
+def _or_ones(mech: Tree, given: Any) -> Any:
+    return np.ones(mech.nv) if given is None else given
+
+
+def _passive(mech: Descents, driven: np.ndarray) -> dict[int, list[int]]:
+    """The bodies with passive degrees of freedom, and which of their own these are."""
+    stops = np.cumsum([body.joint.nv for body in mech.bodies]).tolist()
+    own = {k: driven[stops[k - 1] : stops[k]] for k in range(1, len(stops))}
+    found = {k: [i for i, x in enumerate(part) if not x] for k, part in own.items()}
+    return {k: at for k, at in found.items() if at}
+
+
+def _refuse_unreachable(mech: Any, driven: np.ndarray, missed: np.ndarray) -> None:
     if missed.dtype.kind != "f" or not (missed > 0).any():
         return
-    joint = joint_of(mech, passive[int(np.argmax(missed))])
+    joint = joint_of(mech, np.flatnonzero(driven == 0)[int(np.argmax(missed))])
     raise SingularError(
         f"constrained_inverse_dynamics of {mech.name!r}: neither the driven joints nor the "
         f"constraints can give the passive joint {joint!r} the force that the motion needs; ask "

@@ -19,7 +19,7 @@ there a unit force on l is a constant column, and only vectors have to be turned
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,11 +28,11 @@ from ...algebra.rotation import axial, skew
 from ...algebra.spatial import ForceTransfer, Transform, carried_acceleration
 from ...errors import ArgumentError
 from ...model.mechanism import Frame, Mechanism
-from ...model.protocol import Descents, PerBody, Shared
+from ...model.protocol import Descents, PerBody, Shared, Slot
 from ..declare import algorithm
 from ..inverse_dynamics import motion
 from ..kinematics import frame_pose
-from .description import Constraint, Contact, contacts_of
+from .description import Constraint, Contact, contacts_of, count_rows
 
 __all__ = [
     "Held",
@@ -42,6 +42,7 @@ __all__ = [
     "constraint_bias",
     "constraint_error",
     "constraint_jacobian",
+    "felt_at_joints",
     "held",
     "in_given_axes",
     "in_solved_axes",
@@ -85,6 +86,11 @@ class Held(NamedTuple):
             if k:
                 yield k, sign * (X.transfer @ units)
 
+    def given_forces(self, size: Any = 1.0) -> dict[int, np.ndarray]:
+        """The same along the rows in the axes in which they are given, by bodies; size: of each."""
+        own = [self.axes], [self.turn]
+        return {k: _turned(z.T, *own).T * size for k, z in self.unit_forces()}
+
 
 class Wanted(NamedTuple):
     """k and K q̇ of constraints, and the squares of the terms that k is made of: (rows,) each."""
@@ -94,13 +100,15 @@ class Wanted(NamedTuple):
     size: np.ndarray
 
 
-@algorithm()
+@algorithm(loops=True)
 def constraint_jacobian(
-    mech: Mechanism, q: np.ndarray, constraints: Sequence[Constraint]
+    mech: Descents, q: np.ndarray, constraints: Sequence[Constraint]
 ) -> np.ndarray:
     """K (rows, nv): K q̇ = 0 while the constraints hold (1).  O(depth) a row."""
-    places = held(mech, mech.phi(q), constraints)
-    return in_given_axes(places, solved_jacobian(mech, q, places))
+    phi = mech.phi(q)
+    places = held(mech, phi, constraints)
+    forces = [h.given_forces() for h in places]
+    return mech.join_rows(felt_at_joints(mech, mech.H(q), phi, forces), count_rows(constraints))
 
 
 @algorithm(loops=True)
@@ -245,17 +253,29 @@ def _turned(
 # what is asked of them
 
 
-def solved_jacobian(mech: Mechanism, q: np.ndarray, places: Sequence[Held]) -> np.ndarray:
+def solved_jacobian(mech: Descents, q: np.ndarray, places: Sequence[Held]) -> np.ndarray:
     """K in the axes in which rows are solved for: what unit forces do at the joints, transposed."""
-    H, phi, rows = mech.H(q), mech.phi(q), [np.zeros((0, mech.nv))]
-    for h in places:
-        parts: dict[int, np.ndarray] = {}
-        for body, z in h.unit_forces():
-            for _, k in mech.ancestors(body):
-                parts[k] = parts.get(k, 0.0) + (H[k] @ z).T
-                z = phi[k] @ z
-        rows.append(mech.join_columns(parts, len(h.axes)))
-    return np.concatenate(rows)
+    rows, forces = sum(len(h.axes) for h in places), [dict(h.unit_forces()) for h in places]
+    return mech.join_rows(felt_at_joints(mech, mech.H(q), mech.phi(q), forces), rows)
+
+
+def felt_at_joints(
+    mech: Descents, H: PerBody, phi: PerBody, forces: Sequence[Mapping[int, np.ndarray]]
+) -> Slot:
+    """What the joint of each body feels of forces on bodies, (dof, columns): one sweep inward.
+
+    forces: groups of columns (6, n), those of a group on one body or on two.
+    """
+    (K,), Z = mech.slots(1), [mech.riding(group) for group in forces]
+    widths = [next(iter(group.values())).shape[1] for group in forces]
+    for p, k in mech.inward():
+        felt = [np.zeros((len(H[k]), n)) for n in (0, *widths)]
+        for i, (group, z) in enumerate(zip(forces, Z, strict=True), 1):
+            if any(mech.carries(k, end) for end in group):
+                felt[i] = H[k] @ z[k]
+                z[p] = z[p] + phi[k] @ z[k]
+        K[k] = np.hstack(felt)
+    return K
 
 
 class Reach:

@@ -26,7 +26,7 @@ import numpy as np
 
 from ...algebra.rotation import skew
 from ...algebra.spatial import carried_acceleration, cross_motion, turning
-from ...model.protocol import Tree
+from ...model.protocol import PerBody, Tree
 
 __all__ = ["Nominal", "nominal"]
 
@@ -46,15 +46,24 @@ class Nominal(NamedTuple):
 
 
 def nominal(
-    mech: Tree, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, f_ext: np.ndarray | None
+    mech: Tree,
+    q: np.ndarray,
+    qd: np.ndarray,
+    qdd: np.ndarray,
+    f_ext: np.ndarray | None,
+    push: PerBody | None = None,
+    falls: bool = True,
 ) -> Nominal:
-    """The nominal motion at (q, q̇, q̈), its forces, and the joint maps.  O(N)."""
+    """The nominal motion at (q, q̇, q̈), its forces, and the joint maps.  O(N).
+
+    push: forces on bodies besides f_ext; falls: whether gravity acts.
+    """
     rows, M, phi, H_rate = mech.H(q), mech.M, mech.phi(q), mech.H_rate(q, qd)
     qd_, qdd_, f_ext_ = mech.rates(qd), mech.rates(qdd), mech.wrenches(f_ext)
     joint = mech.hinge_rates(q, qd, qdd)
     V, alpha, f, H_first, H_sum, H_second, F, E = mech.slots(8)
     H = mech.each(lambda k: rows[k].T)
-    alpha[0] = -mech.free_fall
+    alpha[0] = -mech.free_fall if falls else np.zeros(6)
     for p, k in mech.outward():
         W = H[k] @ qd_[k]
         V_plus = phi[k].T @ V[p]
@@ -70,7 +79,7 @@ def nominal(
         H_second[k] = (
             _carried_twice(V_plus, alpha_plus, H[k], turn) + twice + joint[k].bend.T
         )  # (5)
-        f[k] = M[k].force(V[k], alpha[k]) - f_ext_[k]
+        f[k] = M[k].force(V[k], alpha[k]) - (f_ext_[k] if push is None else f_ext_[k] + push[k])
     for p, k in mech.inward():
         F[k] = _cross_force_columns(H[k], f[k])  # (6)
         E[k] = joint[k].bracket @ f[k]
