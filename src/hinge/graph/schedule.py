@@ -14,6 +14,7 @@ from typing import cast
 import numpy as np
 
 from .operations import SINCOS
+from .reads import Order
 from .scalar import Node
 
 __all__ = ["depth_first", "first_angles", "most_live", "on_demand", "ordered"]
@@ -38,22 +39,15 @@ def first_angles(nodes: Iterable[Node]) -> list[Node]:
     return list(found.values())
 
 
-def ordered(values: Iterable[Node], ready: Iterable[int] = ()) -> list[Node]:
+def ordered(values: Iterable[Node], ready: Iterable[int] = ()) -> Order:
     """Every operation that the values need, arguments first; ready: what is there already."""
-    deep = depth_first(values, ready)
-    ids = np.fromiter((node.id for node in deep), np.int64, len(deep))
-    by_id = np.argsort(ids)
+    deep = Order(depth_first(values, ready))
+    by_id = np.argsort(deep.made)
     place = np.empty_like(by_id)
     place[by_id] = np.arange(len(deep))
-    counts = np.fromiter((len(node.args) for node in deep), np.int64, len(deep))
-    read = np.fromiter((a.id for node in deep for a in node.args), np.int64, counts.sum())
-    # which operations read which others, by their numbers in depth first order
-    user = np.repeat(np.arange(len(deep)), counts)
-    found = np.minimum(np.searchsorted(ids[by_id], read), max(len(deep) - 1, 0))
-    read_here = ids[by_id[found]] == read
-    user, used = user[read_here], by_id[found[read_here]]
+    user, used = deep.read_here
     if _waiting(place[user], place[used]) <= _waiting(user, used):
-        return [deep[i] for i in by_id]
+        return deep.in_turn(by_id)
     return deep
 
 

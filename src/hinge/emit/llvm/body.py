@@ -241,19 +241,20 @@ class PieceBody(Body):
         self.layout, self.flavor, self.steps, self.slot = layout, flavor, steps, slot
         given = parameters(layout.program)
         self.code = Function(name, "void", *given, attributes="#0", linkage="")
-        self.names, self.written = {}, {}
+        self.names, self.written, self.angles = {}, {}, {}
         self.where = _addresses(layout.program.input_sizes)
-        self.angles = self.angles_of(step.node for step in steps)
 
     def text(self, made: Iterable[Node]) -> str:
         """The function; made: results that are there already."""
-        for node, gone in self.steps:
-            self.operation(node)
-            if node.id in self.slot:
-                self.put(node, "%ws", self.slot[node.id])
-            if node.id in self.layout.place:
-                self.put(node, "%out", self.layout.place[node.id])
-            for id in gone:
+        self.angles = self.angles_of(node for step in self.steps for node in step.nodes)
+        for step in self.steps:
+            for node in step.nodes:
+                self.operation(node)
+            if step.node.id in self.slot:
+                self.put(step.node, "%ws", self.slot[step.node.id])
+            if step.node.id in self.layout.place:
+                self.put(step.node, "%out", self.layout.place[step.node.id])
+            for id in step.gone:
                 self.names.pop(id, None)
         for node in made:
             self.put(node, "%out", self.layout.place[node.id])
