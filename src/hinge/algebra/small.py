@@ -106,8 +106,10 @@ def one_below_zero(x: Any) -> Any:
 
 
 def is_zero(x: Any) -> bool:
-    """Whether a scalar is known to be 0: of a traced scalar or a symbol it is not known."""
-    return isinstance(x, Number) and x == 0
+    """Whether a scalar is known to be 0: of a symbol it is not, of a traced one if it is no more
+    than that number.
+    """
+    return x == 0 if isinstance(x, Number) else getattr(x, "vanishes", False)
 
 
 def is_masked(x: Any) -> bool:
