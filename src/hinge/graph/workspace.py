@@ -15,9 +15,9 @@ C has pieces too, but leaves registers to its compiler.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from itertools import compress
-from typing import NamedTuple, final
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import compress, groupby
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -70,6 +70,7 @@ def step_plan(
     ready: Mapping[int, int] | None = None,
     slots: int = 0,
     traffic: float = math.inf,
+    apart: Collection[str] = (),
 ) -> StepPlan:
     """The plan of operations in an order, in pieces of at most `size` or so.
 
@@ -77,6 +78,7 @@ def step_plan(
     results: values that are stored elsewhere as soon as they are made, and can be fetched there.
     ready: what is in the first so many slots already.
     traffic: how many values a piece stores or fetches at most, or so.
+    apart: operations that are in pieces of their own.
     """
     ready = ready or {}
     melted = np.zeros(len(order.ids), bool) if registers is None else order.melted(results)
@@ -85,9 +87,11 @@ def step_plan(
     most = max(1, -(-count // (-(-count // size) or 1)))
     pieces: list[list[Step]] = []
     done = 0
-    while done < count:
-        pieces.append(machine.piece(operations[done : done + most], done, traffic))
-        done += len(pieces[-1])
+    for run in _runs(operations, apart):
+        end = done + run
+        while done < end:
+            pieces.append(machine.piece(operations[done : min(done + most, end)], done, traffic))
+            done += len(pieces[-1])
     slot, slots = _slots(reads, machine.waiting - set(results) - set(ready), slots)
     return StepPlan(pieces, {**ready, **slot}, slots)
 
@@ -105,6 +109,14 @@ def _operations(order: Order, melted: np.ndarray) -> list[tuple[Node, Node | Non
         products[user] = order.arguments[i]
     pairs = zip(order.nodes, products, strict=True)
     return [*compress(pairs, order.stays(melted).tolist())]
+
+
+def _runs(operations: Sequence[tuple[Node, Any]], apart: Collection[str]) -> Iterable[int]:
+    """How many operations in a row are apart, or are not."""
+    if not apart:
+        return [len(operations)]
+    kinds = (node.op in apart for node, _ in operations)
+    return [len([*run]) for _, run in groupby(kinds)]
 
 
 @final

@@ -113,12 +113,12 @@ class _Piece:
 
     def melted(self, product: Node, node: Node) -> int:
         """A product and the sum that it melts into."""
-        first, last = node.args
+        (x, y), (first, last) = product.args, node.args
         if node.op == "add":
-            return self.fused("plus", *product.args, last if first is product else first)
+            return self.fused("plus", x, y, last if first is product else first)
         if first is product:
-            return self.fused("minus", *product.args, last)
-        return self.fused("from", *product.args, first)
+            return self.fused("minus", x, y, last)
+        return self.fused("from", x, y, first)
 
     # registers and memory
 
