@@ -8,7 +8,6 @@ those of an installed package are.
 from __future__ import annotations
 
 import compileall
-import importlib.util
 import json
 import os
 import sys
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import llvmlite
 import numpy as np
 
 import hinge
@@ -74,9 +74,8 @@ def _bytecode() -> tempfile.TemporaryDirectory[str]:
     """A folder with the bytecode of our modules and of LLVM's, from which they are imported."""
     folder = tempfile.TemporaryDirectory()
     sys.pycache_prefix = folder.name
-    for package in ("hinge", "llvmlite"):
-        for place in importlib.util.find_spec(package).submodule_search_locations:
-            compileall.compile_dir(place, quiet=2)
+    for package in (hinge, llvmlite):
+        compileall.compile_dir(*package.__path__, quiet=2)
     return folder
 
 
