@@ -75,7 +75,8 @@ def _bytecode() -> tempfile.TemporaryDirectory[str]:
     folder = tempfile.TemporaryDirectory()
     sys.pycache_prefix = folder.name
     for package in (hinge, llvmlite):
-        compileall.compile_dir(*package.__path__, quiet=2)
+        (place,) = package.__path__
+        compileall.compile_dir(place, quiet=2)
     return folder
 
 
