@@ -56,3 +56,19 @@ def test_a_product_without_zeros():
     assert (sparse_product(A, B)[2] == 0).all()
     program = trace(lambda x, B: sparse_product(arrow(x), B), [(len(ARROW),), (SIZE, 4)])
     assert program.ops.multiplications == 4 * (2 * len(ARROW) - SIZE)
+
+
+def test_a_product_without_zeros_is_the_same_graph():
+    """Entry after entry, as NumPy makes them; of matrices that are not square too."""
+
+    def product(multiply):
+        def fn(x, y):
+            A = np.array([[x[0], 0 * x[0], x[1]], [0 * x[0], 0.0, x[2]]])
+            B = np.array([[y[0], 0 * y[0], 2.0, 0.0], [y[1]] * 4, [0 * y[0], y[2], y[3], 0.0]])
+            return multiply(A, B)
+
+        return trace(fn, [(3,), (4,)])
+
+    found, expected = product(sparse_product), product(np.matmul)
+    assert found.outputs == expected.outputs == ((2, 4),)
+    assert found.digest == expected.digest

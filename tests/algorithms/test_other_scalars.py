@@ -168,6 +168,8 @@ def test_mpmath_measures_the_rounding_of_floats():
 def test_what_is_known_to_be_zero():
     assert all(is_zero(x) for x in (0, 0.0, 0j, np.float64(0), Fraction(0), -0.0))
     assert not any(is_zero(x) for x in (1e-300, np.nan, sympy.Symbol("m"), Graph().input()))
+    # a traced scalar that is no more than that number
+    assert is_zero(0 * Graph().input()) and not is_zero(Graph().const(2))
 
 
 def test_traced_masses_add_up():

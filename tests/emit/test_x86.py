@@ -277,6 +277,33 @@ def by_text(kernel, x):
     return results
 
 
+@here
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_sines_of_later_angles_come_between_pieces_of_bytes(monkeypatch, dtype):
+    """Of more angles than a vector has, and of results and arguments among them."""
+
+    def fn(x, y):
+        first = np.sin(x) + y
+        second = np.cos(first * y) * x
+        return first, np.sin(second + first), np.sin(np.cos(x))
+
+    x = np.random.default_rng(4).normal(size=(2, 37, 11)).astype(dtype)
+    monkeypatch.setattr(module, "MOST_WITH_MAIN", 10)
+    monkeypatch.setattr(module, "LEAST_SINGLE_DIRECT", 10)
+    for program in (trace(fn, [(11,), (11,)]), trace(lambda x: np.sin(np.sin(x)), [(11,)])):
+        given = x[: len(program.inputs)]
+        kernel = Kernel(program, "turning", dtype=dtype)
+        text, *others = module.module_texts(program, host().flavor(kernel._source.settings.scalar))
+        assert all(isinstance(part, bytes) for part in others) and "call void @angles_" in text
+        found = kernel(*given)
+        found = found if isinstance(found, tuple) else (found,)
+        for part, exact in zip(found, interpret(program, [*given.astype(float)]), strict=True):
+            assert np.abs(part - exact).max() <= 20 * np.finfo(dtype).eps
+        alone = kernel(*(a[5] for a in given))
+        alone = alone if isinstance(alone, tuple) else (alone,)
+        assert all(np.array_equal(a, b[5]) for a, b in zip(alone, found, strict=True))
+
+
 def test_more_values_at_once_than_registers_are_left_to_llvm():
     program = trace(lambda x: np.sqrt(x), [(33,)])
     steps = [Step(node, (node.args[0].id,)) for node in program.values]

@@ -1,13 +1,15 @@
 """The workspace: a machine with few registers does what it is told and gets it right."""
 
+from itertools import groupby
+
 import numpy as np
 import pytest
 
 from hinge import algorithms
 from hinge.graph.interpret import interpret
-from hinge.graph.operations import OPERATIONS
+from hinge.graph.operations import OPERATIONS, SINCOS
 from hinge.graph.program import trace
-from hinge.graph.schedule import ordered
+from hinge.graph.schedule import ordered, turned_together
 from hinge.graph.workspace import step_plan
 from mechanisms import EPS, ROBOTS, random_state
 
@@ -30,8 +32,9 @@ class Machine:
         self.results, self.held = {}, {}
         self.stores = self.fetches = self.most = 0
         for piece in plan.pieces:
-            for node, gone in piece:
-                self.step(node, gone)
+            for step in piece:
+                for node in step.nodes:
+                    self.step(node, step.gone if node is step.node else ())
             assert not self.held, "something is held from one piece to the next"
 
     def step(self, node, gone):
@@ -90,7 +93,7 @@ def test_pieces_hand_values_on(program, size):
     """With registers enough only what a later piece needs is stored, and slots are used again."""
     plan = run(program, None, size).plan
     assert all(len(piece) <= size for piece in plan.pieces)
-    assert [s.node for piece in plan.pieces for s in piece] == ordered(program.values)
+    assert [s.node for piece in plan.pieces for s in piece] == ordered(program.values).nodes
     made = [{step.node.id for step in piece} for piece in plan.pieces]
     for here, piece in zip(made, plan.pieces, strict=True):
         for a in (a for step in piece for a in step.node.args if a.op not in ("const", "input")):
@@ -123,9 +126,10 @@ def test_the_value_that_is_needed_last_leaves():
 def test_a_product_stands_before_the_sum_it_becomes_one_with():
     program = trace(lambda x: [x[0] * x[1], x[2] * x[3] + x[4] * x[0] + x[1] * x[2]], [(5,)])
     (piece,) = planned(program, 30).pieces
-    assert [step.node.op for step in piece] == ["mul", "mul", "mul", "add", "mul", "add"]
-    # the first is a result of its own, the third stays a product
-    assert [len(step.gone) > 0 for step in piece][2:] == [False, True, False, True]
+    ops = [[node.op for node in step.nodes] for step in piece]
+    # the first is a result of its own, the second stays a product
+    assert ops == [["mul"], ["mul"], ["mul", "add"], ["mul", "add"]]
+    assert all(step.product.id in step.gone for step in piece[2:])
 
 
 def test_slots_are_used_again(program):
@@ -142,6 +146,41 @@ def test_what_is_ready_is_fetched_where_it_is():
     assert plan.slots == 4 and plan.slot == ready
     workspace = [0.0, 0.0, 0.0, 0.25]
     assert list(Machine(program, plan, [1.0, 2.0], workspace).results.values()) == [1.5]
+
+
+def turning():
+    """Angles that need sines of others, in two layers of two each."""
+
+    def fn(x):
+        first = np.sin(x[:2] + 1) * x[2]
+        second = np.cos(first * x[3] + first[::-1])
+        return np.sin(second * x[3] - x[2]) * second * first
+
+    return trace(fn, [(4,)])
+
+
+def test_sines_that_need_no_other_stand_side_by_side():
+    program = turning()
+    order = ordered(program.values)
+    together = turned_together(order)
+    assert {n.id for n in together.nodes} == {n.id for n in order.nodes}
+    place = {node.id: i for i, node in enumerate(together.nodes)}
+    assert all(place[a.id] < place[n.id] for n in together.nodes for a in n.args if a.id in place)
+    turned = [node.op in SINCOS for node in together.nodes]
+    assert [len([*run]) for is_turned, run in groupby(turned) if is_turned] == [2, 2, 2]
+    assert [a.id for a in together.arguments] == [a.id for n in together.nodes for a in n.args]
+    plain = ordered(trace(lambda x: x[0] * x[1], [(2,)]).values)
+    assert turned_together(plain) is plain
+
+
+def test_operations_apart_are_pieces_of_their_own():
+    program, x = turning(), np.array([0.3, -0.4, 0.7, 1.1])
+    wanted = {v.id for v in program.values}
+    plan = step_plan(turned_together(ordered(program.values)), 5, 8, wanted, apart=SINCOS)
+    kinds = [{node.op in SINCOS for step in piece for node in step.nodes} for piece in plan.pieces]
+    assert all(len(kind) == 1 for kind in kinds) and sum(True in kind for kind in kinds) == 3
+    machine, (expected,) = Machine(program, plan, x), interpret(program, [x])
+    assert [machine.results[v.id] for v in program.values] == pytest.approx(list(expected), abs=0)
 
 
 def test_nothing_to_compute_is_no_piece():

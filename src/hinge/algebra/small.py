@@ -106,8 +106,10 @@ def one_below_zero(x: Any) -> Any:
 
 
 def is_zero(x: Any) -> bool:
-    """Whether a scalar is known to be 0: of a traced scalar or a symbol it is not known."""
-    return isinstance(x, Number) and x == 0
+    """Whether a scalar is known to be 0: of a symbol it is not, of a traced one if it is no more
+    than that number.
+    """
+    return x == 0 if isinstance(x, Number) else getattr(x, "vanishes", False)
 
 
 def is_masked(x: Any) -> bool:
@@ -254,9 +256,16 @@ def solve_spd(A: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def sparse_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """A B of square matrices, or A square, without products with what is known to be 0 in A."""
-    rows = [[x * B[k] for k, x in enumerate(row) if not is_zero(x)] for row in A]
-    return np.array([sum(row[1:], row[0]) if row else 0 * B[0] for row in rows]).reshape(B.shape)
+    """A B of matrices, without products with what is known to be 0 in either."""
+    rows, columns = (
+        [{k: x for k, x in enumerate(row) if not is_zero(x)} for row in half] for half in (A, B.T)
+    )
+    out = np.zeros((len(A), B.shape[1]), dtype=np.result_type(A, B))
+    for i, row in enumerate(rows):
+        for j, column in enumerate(columns):
+            first, *others = [x * column[k] for k, x in row.items() if k in column] or [0.0]
+            out[i, j] = sum(others, first)
+    return out
 
 
 def more_than(A: np.ndarray, least: np.ndarray) -> np.ndarray:

@@ -114,6 +114,11 @@ class Node:
         more = self.graph.make("less", low, self)
         return self.graph.make("where", more, self, float("nan"))
 
+    @property
+    def vanishes(self) -> bool:
+        """Whether it is 0 whatever the inputs are."""
+        return self.op == "const" and self.value == 0
+
     def conjugate(self) -> Any:
         """Traced scalars are real."""
         return self

@@ -8,15 +8,18 @@ of 122, Talos' 96 instead of 158, its mass matrix 95 instead of 185.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import cast
 
 import numpy as np
 
 from .operations import SINCOS
+from .reads import Order
 from .scalar import Node
 
 __all__ = ["depth_first", "first_angles", "most_live", "on_demand", "ordered"]
+__all__ += ["turned_together"]
 
 # a value that is used again after so many operations has long left the registers
 _LONG = 128
@@ -38,23 +41,44 @@ def first_angles(nodes: Iterable[Node]) -> list[Node]:
     return list(found.values())
 
 
-def ordered(values: Iterable[Node], ready: Iterable[int] = ()) -> list[Node]:
+def ordered(values: Iterable[Node], ready: Iterable[int] = ()) -> Order:
     """Every operation that the values need, arguments first; ready: what is there already."""
-    deep = depth_first(values, ready)
-    ids = np.fromiter((node.id for node in deep), np.int64, len(deep))
-    by_id = np.argsort(ids)
+    deep = Order(depth_first(values, ready))
+    by_id = np.argsort(deep.made)
     place = np.empty_like(by_id)
     place[by_id] = np.arange(len(deep))
-    counts = np.fromiter((len(node.args) for node in deep), np.int64, len(deep))
-    read = np.fromiter((a.id for node in deep for a in node.args), np.int64, counts.sum())
-    # which operations read which others, by their numbers in depth first order
-    user = np.repeat(np.arange(len(deep)), counts)
-    found = np.minimum(np.searchsorted(ids[by_id], read), max(len(deep) - 1, 0))
-    read_here = ids[by_id[found]] == read
-    user, used = user[read_here], by_id[found[read_here]]
+    user, used = deep.read_here
     if _waiting(place[user], place[used]) <= _waiting(user, used):
-        return [deep[i] for i in by_id]
+        return deep.in_turn(by_id)
     return deep
+
+
+def turned_together(order: Order) -> Order:
+    """The order with sines and cosines side by side of which none needs another.
+
+    What all of them need is made before the first of them, so that one loop can make them.
+    """
+    if not any(node.op in SINCOS for node in order.nodes):
+        return order
+    place = {node.id: i for i, node in enumerate(order.nodes)}
+    depth: dict[int, int] = {}
+    groups: dict[int, list[Node]] = defaultdict(list)
+    for node in order.nodes:
+        deep = max((depth.get(a.id, 0) for a in node.args), default=0)
+        if node.op in SINCOS:
+            groups[deep].append(node)
+        depth[node.id] = deep + (node.op in SINCOS)
+    # what is not in the order is there already
+    done = {a.id for a in order.arguments if a.id not in place}
+    new: list[int] = []
+    for node in order.nodes:
+        if node.id not in done:
+            group = groups[depth[node.id] - 1] if node.op in SINCOS else [node]
+            ids = {x.id for x in group}
+            done |= ids
+            needed = [x for root in group for x in _needed(root, done) if x.id not in ids]
+            new += sorted(place[x.id] for x in needed) + [place[x.id] for x in group]
+    return order.in_turn(np.array(new))
 
 
 def _waiting(user: np.ndarray, used: np.ndarray) -> int:

@@ -15,10 +15,13 @@ C has pieces too, but leaves registers to its compiler.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from itertools import compress, groupby
+from typing import Any, NamedTuple, final
 
+import numpy as np
+
+from .reads import NEVER, Order, Reads
 from .scalar import Node
 
 __all__ = ["PIECE", "TRAFFIC", "Step", "StepPlan", "melted_products", "step_plan"]
@@ -29,14 +32,23 @@ PIECE = 1000
 # feet, 14 900 operations, 2.3 s without that bound and 1.3 s with it)
 TRAFFIC = 450
 
-_NEVER = 1 << 60
-
 
 class Step(NamedTuple):
-    """An operation, and the values that are in no register any more after it."""
+    """An operation, and the values that are in no register any more after it.
+
+    product: one that is made just before it, and is one operation with this sum.
+    left: those of the values gone that it does not read; they may leave before it.
+    """
 
     node: Node
     gone: tuple[int, ...]
+    product: Node | None = None
+    left: tuple[int, ...] = ()
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The product, if there is one, and the operation."""
+        return (self.node,) if self.product is None else (self.product, self.node)
 
 
 class StepPlan(NamedTuple):
@@ -51,13 +63,14 @@ class StepPlan(NamedTuple):
 
 
 def step_plan(
-    order: Sequence[Node],
+    order: Order,
     size: int = PIECE,
     registers: int | None = None,
     results: Collection[int] = (),
     ready: Mapping[int, int] | None = None,
     slots: int = 0,
     traffic: float = math.inf,
+    apart: Collection[str] = (),
 ) -> StepPlan:
     """The plan of operations in an order, in pieces of at most `size` or so.
 
@@ -65,127 +78,119 @@ def step_plan(
     results: values that are stored elsewhere as soon as they are made, and can be fetched there.
     ready: what is in the first so many slots already.
     traffic: how many values a piece stores or fetches at most, or so.
+    apart: operations that are in pieces of their own.
     """
     ready = ready or {}
-    melted = set() if registers is None else melted_products(order, results)
-    kept = [node for node in order if node.id not in melted]
-    needs = [_operands(node, melted) for node in kept]
-    step = max(1, -(-len(kept) // (-(-len(kept) // size) or 1)))
-    machine = _Registers(registers or len(order), [node.id for node in kept], needs)
+    melted = np.zeros(len(order.ids), bool) if registers is None else order.melted(results)
+    reads, operations = order.reads(melted), _operations(order, melted)
+    machine, count = _Registers(registers or len(order), reads), len(operations)
+    most = max(1, -(-count // (-(-count // size) or 1)))
     pieces: list[list[Step]] = []
-    last, count = True, 0
-    for i, node in enumerate(kept):
-        if last:
-            pieces.append([])
-            count, machine.traffic = 0, 0
-        count += 1
-        last = count == step or machine.traffic > traffic
-        products = [a for a in node.args if a.id in melted]
-        gone = machine.step(i, last) + [a.id for a in products]
-        pieces[-1] += [*(Step(a, ()) for a in products), Step(node, tuple(gone))]
-    slot, slots = _slots(kept, needs, machine.left - set(results) - set(ready), slots)
+    done = 0
+    for run in _runs(operations, apart):
+        end = done + run
+        while done < end:
+            pieces.append(machine.piece(operations[done : min(done + most, end)], done, traffic))
+            done += len(pieces[-1])
+    slot, slots = _slots(reads, machine.waiting - set(results) - set(ready), slots)
     return StepPlan(pieces, {**ready, **slot}, slots)
 
 
-def melted_products(order: Iterable[Node], results: Collection[int]) -> set[int]:
+def melted_products(order: Order, results: Collection[int]) -> set[int]:
     """Products that become one operation with the only sum that uses them, one for each sum."""
-    order = list(order)
-    uses = Counter([a.id for node in order for a in node.args])
-    melted = set()
-    for node in order:
-        if node.op == "add" or node.op == "sub":
-            for a in node.args:
-                if a.op == "mul" and uses[a.id] == 1 and a.id not in results:
-                    melted.add(a.id)
-                    break
-    return melted
+    return {order.arguments[i].id for i in np.flatnonzero(order.melted(results)).tolist()}
 
 
-def _operands(node: Node, melted: Collection[int]) -> list[int]:
-    """What an operation reads, once each."""
-    found: dict[int, None] = {}
-    for a in node.args:
-        for x in a.args if a.id in melted else (a,):
-            if x.op != "const":
-                found[x.id] = None
-    return list(found)
+def _operations(order: Order, melted: np.ndarray) -> list[tuple[Node, Node | None]]:
+    """The operations, each with the product that melts into it."""
+    at = np.flatnonzero(melted)
+    products: list[Node | None] = [None] * len(order)
+    for user, i in zip(order.user[at].tolist(), at.tolist(), strict=True):
+        products[user] = order.arguments[i]
+    pairs = zip(order.nodes, products, strict=True)
+    return [*compress(pairs, order.stays(melted).tolist())]
 
 
+def _runs(operations: Sequence[tuple[Node, Any]], apart: Collection[str]) -> Iterable[int]:
+    """How many operations in a row are apart, or are not."""
+    if not apart:
+        return [len(operations)]
+    kinds = (node.op in apart for node, _ in operations)
+    return [len([*run]) for _, run in groupby(kinds)]
+
+
+@final
 class _Registers:
     """Registers that are filled and emptied step by step.
 
-    left: values that had to leave early; traffic: how often one left or was fetched.
-    due: the step that uses a value next.
+    A value that is held is known by the read that comes next: so the one that is needed last is the
+    greatest.  waiting: values that had to leave before they were read for the last time.
     """
 
-    def __init__(self, count: int, made: Sequence[int], needs: Sequence[Sequence[int]]) -> None:
-        """made, needs: of every step, what it makes and reads."""
-        self.count, self.made = count, made
+    def __init__(self, count: int, reads: Reads) -> None:
+        self.count = count
+        self.value, self.later, self.first, self.begin = (x.tolist() for x in reads[1:])
         self.held: set[int] = set()
-        self.left: set[int] = set()
-        self.due: dict[int, int] = {}
-        self.traffic = 0
-        # of every step, what it reads with the steps that read it next, and who first reads it
-        self.read: list[list[tuple[int, int]]] = [[]] * len(needs)
-        self.first = [_NEVER] * len(needs)
-        next_use: dict[int, int] = {}
-        for i in range(len(needs) - 1, -1, -1):
-            self.first[i] = next_use.get(made[i], _NEVER)
-            self.read[i] = [(a, next_use.get(a, _NEVER)) for a in needs[i]]
-            for a in needs[i]:
-                next_use[a] = i
+        self.waiting: set[int] = set()
 
-    def step(self, i: int, last: bool) -> list[int]:
-        """Do step i; last: all registers are lost after it.  What is not held any more."""
-        held, due, gone, stay = self.held, self.due, [], []
-        for a, later in self.read[i]:
-            if a not in held:
-                self.traffic += 1
-            if later == _NEVER:
-                gone.append(a)
-                held.discard(a)
+    def piece(
+        self, operations: Sequence[tuple[Node, Node | None]], start: int, traffic: float
+    ) -> list[Step]:
+        """Do operations, the first of which is number `start`, until so many values were fetched or
+        had to leave; all registers are lost after the last.
+        """
+        held, value, begin, moved = self.held, self.value, self.begin, 0
+        steps: list[Step] = []
+        for i, (node, product) in enumerate(operations, start):
+            last = moved > traffic or i + 1 == start + len(operations)
+            gone = [] if product is None else [product.id]
+            here, later = begin[i], self.later[begin[i] : begin[i + 1]]
+            for read, then in enumerate(later, here):
+                if read in held:
+                    held.remove(read)
+                else:
+                    moved += 1
+                if then == NEVER:
+                    gone.append(value[read])
+                else:
+                    held.add(then)
+            then = self.first[i]
+            if then == NEVER:
+                gone.append(node.id)
             else:
-                due[a] = later
-                stay.append(a)
-        if self.first[i] == _NEVER:
-            gone.append(self.made[i])
-        else:
-            due[self.made[i]] = self.first[i]
-            stay.append(self.made[i])
-        for a in stay:
-            if a not in held:
-                held.add(a)
-                if len(held) > self.count:
-                    gone.append(self.leave())
-        if last:
-            self.left |= held
-            gone += held
-            self.held = set()
-        return gone
-
-    def leave(self) -> int:
-        """Let go of the value that is needed last."""
-        latest = max(self.held, key=self.due.__getitem__)
-        self.held.remove(latest)
-        self.left.add(latest)
-        self.traffic += 1
-        return latest
+                held.add(then)
+            left: tuple[int, ...] = ()
+            while len(held) > self.count or last and held:
+                latest = max(held)
+                held.remove(latest)
+                moved += 1
+                gone.append(value[latest])
+                self.waiting.add(value[latest])
+                if latest != then and latest not in later:
+                    left += (value[latest],)
+            steps.append(Step(node, tuple(gone), product, left))
+            if last:
+                break
+        return steps
 
 
-def _slots(
-    kept: Sequence[Node], needs: Sequence[Sequence[int]], waiting: Collection[int], slots: int
-) -> tuple[dict[int, int], int]:
+def _slots(reads: Reads, waiting: Collection[int], slots: int) -> tuple[dict[int, int], int]:
     """A slot for each value that waits, free again after its last use, and how many there are."""
-    last = {a: i for i, operands in enumerate(needs) for a in operands}
+    waits = np.fromiter(waiting, np.int64, len(waiting))
+    makes = np.flatnonzero(np.isin(reads.made, waits))
+    ends = np.flatnonzero(np.isin(reads.value, waits) & (reads.later == NEVER))
+    reader = np.searchsorted(reads.begin, ends, side="right") - 1
+    # an operation's last uses come before what it makes
+    turn = np.argsort(np.concatenate([2 * reader, 2 * makes + 1]), kind="stable")
+    values = np.concatenate([reads.value[ends], reads.made[makes]])[turn].tolist()
     slot: dict[int, int] = {}
     free: list[int] = []
-    for i, node in enumerate(kept):
-        for a in needs[i]:
-            if a in slot and last[a] == i:
-                free.append(slot[a])
-        if node.id in waiting:
+    for a, is_end in zip(values, (turn < len(ends)).tolist(), strict=True):
+        if is_end and a in slot:
+            free.append(slot[a])
+        elif not is_end:
             if not free:
                 free.append(slots)
                 slots += 1
-            slot[node.id] = free.pop()
+            slot[a] = free.pop()
     return slot, slots

@@ -18,6 +18,7 @@ from ..robot import Robot, check_robot
 from ..robot.answers import ByColumns, ByKernel, ByParts, ByRows, BySplit
 from ..robot.method import Method, bound, methods_of
 from ..specialize.arrays import array_shape
+from ..specialize.by_coordinates import looped_product
 from ..specialize.programs import unrolled_program
 from ..specialize.routing import is_long
 from .kernels import applied, as_array
@@ -93,9 +94,9 @@ class Dynamics:
             kernel = robot.kernel(name, *arrays, **static)
             whole = answer.kernel if isinstance(answer, ByParts) else answer
             kernel = whole.kernel if isinstance(whole, ByKernel) else kernel
-            unrolled = None
+            unrolled, asking = None, (robot.mechanism, name, arrays)
             if is_long(robot.mechanism):
-                unrolled = partial(unrolled_program, robot.mechanism, name, arrays, dict(static))
+                unrolled = partial(unrolled_program, *asking, dict(static))
             by_parts = isinstance(answer, ByParts) and name == "forward_dynamics_derivatives"
             self._made[asked] = Operation(
                 kernel,
@@ -103,6 +104,7 @@ class Dynamics:
                 matrices=matrices_of(self, name, arrays, static),
                 unrolled=unrolled,
                 parts=partial(self._parts, arrays, dict(static)) if by_parts else None,
+                looped=None if static else partial(looped_product, *asking),
             )
         return self._made[asked]
 

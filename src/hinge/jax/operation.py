@@ -96,11 +96,16 @@ class Operation:
         origin: Origin | None = None,
         unrolled: Callable[[], Any] | None = None,
         parts: Callable[..., Any] | None = None,
+        looped: Callable[[Any, tuple[int, ...]], Callable[..., Any] | None] | None = None,
     ) -> None:
-        """signature: if it is known before the kernel is made."""
+        """signature: if it is known before the kernel is made.
+
+        looped: of the kind of a derivative and its arguments, what makes its program by loops over
+        bodies, of arrays by name and a title.
+        """
         self.kernel, self._signature, self.linear = kernel, signature, tuple(linear)
         self.matrices, self.origin = matrices, origin
-        self._unrolled, self.parts = unrolled, parts
+        self._unrolled, self.parts, self._looped = unrolled, parts, looped
         self._pushed: dict[tuple[int, ...], Operation] = {}
         self._pulled: dict[tuple[int, ...], Operation] = {}
 
@@ -157,30 +162,53 @@ class Operation:
         """Its change: of the arguments, then of the changes of those that move."""
         if moving not in self._pushed:
             inputs, outputs = self.inputs, self.signature.outputs
-            kernel = self._derived("change", moving, partial(_pushed, self, moving))
+            whole = partial(_pushed, self, moving)
+            moved = {f"d({self.kernel.names[i]})": inputs[i] for i in moving}
+            kernel = self._derived("change", moving, self._by_loops("jvp", moving, moved) or whole)
             signature = Signature(inputs + tuple(inputs[i] for i in moving), outputs)
             linear = range(len(inputs), len(inputs) + len(moving))
             origin = Origin(self, moving, transposed=False)
-            self._pushed[moving] = Operation(kernel, signature, linear, origin=origin)
+            self._pushed[moving] = Operation(
+                kernel, signature, linear, origin=origin, unrolled=whole
+            )
         return self._pushed[moving]
 
     def pulled(self, linear: tuple[int, ...]) -> Operation:
         """Its transpose: of the arguments that are not in `linear`, then of the results."""
         if linear not in self._pulled:
             inputs, outputs = self.inputs, self.signature.outputs
-            kernel = self._derived("transpose", linear, partial(_pulled, self, linear))
             others = tuple(shape for i, shape in enumerate(inputs) if i not in linear)
             signature = Signature(others + outputs, tuple(inputs[i] for i in linear))
-            origin, bars = None, range(len(others), len(others) + len(outputs))
-            if self.origin is not None and not self.origin.transposed:
-                first = len(self.origin.base.inputs)
-                moving = tuple(self.origin.moving[i - first] for i in linear)
-                whole = len(others) == first
-                origin = Origin(self.origin.base, moving, transposed=True) if whole else None
-            self._pulled[linear] = Operation(kernel, signature, bars, origin=origin)
+            bars, origin = range(len(others), len(others) + len(outputs)), self._back(linear)
+            whole, loops = partial(_pulled, self, linear), None
+            if origin is not None:
+                given = {f"bar({i})": shape for i, shape in enumerate(outputs)}
+                loops = origin.base._by_loops("vjp", origin.moving, given)
+            kernel = self._derived("transpose", linear, loops or whole)
+            self._pulled[linear] = Operation(kernel, signature, bars, origin=origin, unrolled=whole)
         return self._pulled[linear]
 
-    def _derived(self, how: str, which: tuple[int, ...], make: Callable[[], Program]) -> Kernel:
+    def _back(self, linear: tuple[int, ...]) -> Origin | None:
+        """Of what its transpose is one, if that is of all that a change is linear in."""
+        if self.origin is None or self.origin.transposed:
+            return None
+        base = self.origin.base
+        first = len(base.inputs)
+        if len(self.inputs) - len(linear) != first:
+            return None
+        return Origin(base, tuple(self.origin.moving[i - first] for i in linear), transposed=True)
+
+    def _by_loops(
+        self, kind: str, which: tuple[int, ...], more: Mapping[str, Shape]
+    ) -> Callable[[], Any] | None:
+        """What makes the program of a derivative by loops over bodies, if there is such a one."""
+        make = None if self._looped is None else self._looped(kind, which)
+        if make is None:
+            return None
+        given = dict(zip(self.kernel.names, self.inputs, strict=True)) | dict(more)
+        return partial(make, given, f"{kind} of {self.kernel.name}")
+
+    def _derived(self, how: str, which: tuple[int, ...], make: Callable[[], Any]) -> Kernel:
         kernel = self.kernel
         source = kernel._source
         key = digest(source.own_key, how, repr(which))

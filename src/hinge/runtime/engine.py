@@ -75,15 +75,15 @@ def _object(machine: Any, module: Any) -> bytes:
 
 
 def compile_texts(texts: Iterable[str | bytes], target: Target, effort: int = 3) -> bytes:
-    """Object code of modules, of which the last may call functions of the others.
+    """Object code of modules, of which the first may call functions of the others, and comes last.
 
     Each is compiled on a thread of its own as soon as it is written; object code stays as it is.
     """
     from .crew import Crew
 
     crew = Crew(lambda text: _object_code(text, target, effort), thread_count(None))
-    objects = crew.results(texts)
-    return packed(objects) if len(objects) > 1 else objects[0]
+    first, *others = crew.results(texts)
+    return packed([*others, first])
 
 
 def _object_code(text: str | bytes, target: Target, effort: int) -> bytes:

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...algebra.small import is_zero, mirror_lower
+from ...algebra.small import is_zero, mirror_lower, sparse_product
 from ...model.mechanism import Mechanism
 from ...model.protocol import Descents, PerBody
 from ..declare import algorithm, for_any_mechanism
@@ -83,7 +83,15 @@ class Limbs(NamedTuple):
     def pushed(self, tau: np.ndarray) -> np.ndarray:
         """S and X of joint forces: (nv, n)."""
         b, N = self.base, self.inverse
-        return np.concatenate([tau[:b] + N[:b, b:] @ tau[b:], N[b:, b:] @ tau[b:]])
+        above = tau[:b] + sparse_product(N[:b, b:], tau[b:])
+        return np.concatenate([above, sparse_product(N[b:, b:], tau[b:])])
+
+    @property
+    def units(self) -> np.ndarray:
+        """S and X of a unit force at each joint: (nv, nv)."""
+        units = np.eye(len(self.inverse), dtype=self.inverse.dtype)
+        units[:, self.base :] = self.inverse[:, self.base :]
+        return units
 
 
 @algorithm(joint_level=True)
@@ -110,8 +118,7 @@ def constrained_forward_dynamics_derivatives(
     moved = limbs.dq + limbs.pushed(rows.pushed.T) @ rows.push
     dq, forces_dq = core.answer(moved, rows.dq)
     dqd, forces_dqd = core.answer(limbs.dqd, rows.dqd)
-    units = limbs.pushed(np.eye(mech.nv))
-    dtau, forces_dtau = core.answer(units, np.zeros(rows.K.shape))
+    dtau, forces_dtau = core.answer(limbs.units, np.zeros(rows.K.shape))
     forces = forces_dq + rows.turn, forces_dqd, forces_dtau
     return ConstrainedDerivatives(
         dq - taken[0],
@@ -207,16 +214,16 @@ class Core:
         held = D_inv @ moved[:b]
         self.B = held @ A_inv
         self.D_inv = mirror_lower(D_inv - self.B @ held.T).reshape(b, b)
-        self.C = self.minus_T @ self.D_inv - self.Y @ self.B.T  # (5)
+        self.C = self.minus_T @ self.D_inv - sparse_product(self.Y, self.B.T)  # (5)
 
     def answer(self, moved: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """∂q̈ (nv, n) and ∂λ (rows, n), from S over X and the changes of the rows."""
         S, X = moved[: self.base], moved[self.base :]
-        beta = rows + self.K_l @ X
+        beta = rows + sparse_product(self.K_l, X)
         forces = -(self.B.T @ S + self.A_inv @ beta)
         base = self.D_inv @ S - self.B @ beta  # (4)
         free = np.array([all(map(is_zero, column)) for column in beta.T], dtype=bool)
         limbs = np.zeros(X.shape, dtype=forces.dtype)
         limbs[:, free] = self.C @ S[:, free]
-        limbs[:, ~free] = self.Y @ forces[:, ~free] + self.minus_T @ base[:, ~free]
+        limbs[:, ~free] = sparse_product(self.Y, forces[:, ~free]) + self.minus_T @ base[:, ~free]
         return np.concatenate([base, X + limbs]), forces

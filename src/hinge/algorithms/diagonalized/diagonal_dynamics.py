@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ...algebra.small import half_upper, mirror_lower, upper_root
-from ...algebra.spatial import congruence, cross_force, cross_motion
+from ...algebra.spatial import SpatialInertia, congruence, cross_force, cross_motion
 from ...model.mechanism import Mechanism
 from ...model.protocol import Branches, Tree
 from ..declare import algorithm
@@ -146,9 +146,7 @@ def diagonal_coriolis_matrix(mech: Mechanism, q: np.ndarray, nu: np.ndarray) -> 
         V_plus[k] = phi[k].T @ V[p]
         xi[k] = upper_root(known.D[k])[1].T @ unit[k]
         V[k] = V_plus[k] + H[k].T @ (xi[k] - known.G[k].T @ V_plus[k])
-        own = motion.V[k]
-        # M V× times V is zero; it makes the operator skew
-        b[k] = cross_force(own, mech.M[k] @ V[k]) + mech.M[k] @ cross_motion(own, V[k])
+        b[k] = _carried(mech.M[k], motion.V[k]) @ V[k]
     no_tau = [np.zeros(x.shape) for x in xi]
     rhs = _inward(mech, H, phi, known, rates, b, xi, V_plus, no_tau, still)
     rows = [np.zeros((0, mech.nv))]
@@ -156,6 +154,13 @@ def diagonal_coriolis_matrix(mech: Mechanism, q: np.ndarray, nu: np.ndarray) -> 
         _, L_inv, Phi = _root_rate(known.D[k], rates.D_rate[k])
         rows.append(-(L_inv @ rhs[k]) - Phi.T @ unit[k])
     return np.vstack(rows)
+
+
+def _carried(M: SpatialInertia, V: np.ndarray) -> np.ndarray:
+    """V×* M + M V×, which times V is the gyroscopic force: M V× adds zero, and makes it skew."""
+    carried = M @ cross_motion(V, np.eye(6))
+    upper = np.triu(carried - carried.T, 1)
+    return upper - upper.T
 
 
 @algorithm(independent_joints=True)

@@ -52,7 +52,7 @@ class StepFunction:
         results: dict[int, list[Entry]] = {}
         for node, entry in free:
             results.setdefault(node.id, []).append(entry)
-        nodes = ordered(node for node, _ in stored)
+        nodes = ordered(node for node, _ in stored).nodes
         kept = [node for node, _ in over if node.op != "const"]
         body = Body(file.scalar, nodes, {}, inputs, results, kept)
         for node, entry in [x for x in free if x[0].op in ("const", "input")] + over:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 from ...graph.loop import LoopProgram
 from ...graph.operations import OPERATIONS, SINCOS
 from ...graph.program import Program
 from ...graph.relay import Relay
 from ...graph.scalar import Node, reachable
-from ...graph.schedule import first_angles, ordered
+from ...graph.schedule import first_angles, ordered, turned_together
 from ...graph.workspace import PIECE, TRAFFIC, Step, StepPlan, step_plan
 from ..layout import Layout
 from ..x86.object import Assembled
@@ -64,32 +64,60 @@ def bodies(
     """The bodies of a program.
 
     Sines and cosines of angles that are known at the start come first, in a loop over vectors: one
-    for each angle of many samples, or one for many angles of a single sample.  tag: in all names.
+    for each angle of many samples, or one for many angles of a single sample.  So do later ones,
+    between pieces that are written as bytes.  tag: in all names.
     """
-    plan = plan or _planned(layout, flavor.registers - SPARE)
-    angles, steps = plan
-    vectors = -(-len(angles) * flavor.lanes // wide.lanes)
-    room = vectors * wide.lanes // flavor.lanes
-    place = {angle.id: i for i, angle in enumerate(angles)}
-    ready = {
-        node.id: place[node.args[0].id] + (room if node.op == "cos" else 0)
-        for node in _sines(layout, angles)
-    }
-    slot = {id: 2 * room + at for id, at in steps.slot.items()} | ready
-    pieces = steps.pieces or [[]]
-    names, first = [f"body{i}{tag}_{flavor.name}" for i in range(len(pieces))], ""
-    types = ", ".join(p.split()[0] for p in parameters(layout.program))
-    declared = "\n".join(f"declare void @{name}({types})" for name in names)
-    made = [n for n in layout.values if n.op == "input" or n.id in ready]
-    texts = (
-        _piece(PieceBody(layout, flavor, name, piece, slot), [] if i else made)
-        for i, (name, piece) in enumerate(zip(names, pieces, strict=True))
-    )
+    plan = plan or _planned(layout, flavor)
+    angles, pieces = plan.angles, plan.steps.pieces
+    if all(_is_turned(piece, flavor) for piece in pieces):
+        pieces = [*pieces, []]
+    most = max((len(piece) for piece in pieces if _is_turned(piece, flavor)), default=0)
+    first = _Turns(0, len(angles), flavor, wide)
+    later = _Turns(first.end, most, flavor, wide)
+    number = {angle.id: i for i, angle in enumerate(angles)}
+    ready = {n.id: first.place(n, number[n.args[0].id]) for n in _sines(layout, angles)}
+    slot = {id: later.end + at for id, at in plan.steps.slot.items()} | ready
+    names = [f"body{i}{tag}_{flavor.name}" for i in range(len(pieces))]
+    written = [PieceBody(layout, flavor, *x, slot) for x in zip(names, pieces, strict=True)]
+    turned = [body.turned_text(later) for body in written if _is_turned(body.steps, flavor)]
+    written = [body for body in written if not _is_turned(body.steps, flavor)]
     if angles:
         body = PieceBody(layout, flavor, f"first{tag}_{flavor.name}", [], {})
-        first = body.angles_text(angles, room, f"angles_{wide.name}", vectors)
+        turned.append(body.angles_text(angles, first))
         names = [f"first{tag}_{flavor.name}", *names]
-    return Bodies(names, first, texts, 2 * room + steps.slots, plan, declared)
+    made = [n for n in layout.values if n.op == "input" or n.id in ready]
+    texts = (_piece(body, [] if i else made) for i, body in enumerate(written))
+    types = ", ".join(p.split()[0] for p in parameters(layout.program))
+    declared = "\n".join(f"declare void @{body.code.name}({types})" for body in written)
+    slots = later.end + plan.steps.slots
+    return Bodies(names, "\n".join(turned), texts, slots, plan, declared)
+
+
+def _is_turned(steps: Sequence[Step], flavor: Flavor) -> bool:
+    """Whether a piece is nothing but sines and cosines, to be made in a loop."""
+    return flavor.direct and bool(steps) and all(step.node.op in SINCOS for step in steps)
+
+
+@final
+class _Turns:
+    """Where angles are turned in a loop over vectors: sines in their places, cosines behind.
+
+    start: the first place; room: for how many angles there are places.
+    """
+
+    def __init__(self, start: int, count: int, flavor: Flavor, wide: Flavor) -> None:
+        self.start, self.function = start, f"angles_{wide.name}"
+        self.vectors = -(-count * flavor.lanes // wide.lanes)
+        self.room = self.vectors * wide.lanes // flavor.lanes
+
+    @property
+    def end(self) -> int:
+        """The place behind all of them."""
+        return self.start + 2 * self.room
+
+    def place(self, node: Node, number: int) -> int:
+        """Where the sine or cosine of an angle is."""
+        return self.start + number + (self.room if node.op == "cos" else 0)
 
 
 def _piece(body: PieceBody, made: list[Node]) -> str | Assembled:
@@ -105,11 +133,13 @@ def _piece(body: PieceBody, made: list[Node]) -> str | Assembled:
     return body.text(made)
 
 
-def _planned(layout: Layout, registers: int) -> Plan:
-    angles = first_angles(layout.program.nodes)
+def _planned(layout: Layout, flavor: Flavor) -> Plan:
+    angles, registers = first_angles(layout.program.nodes), flavor.registers - SPARE
     ready = {node.id: 0 for node in _sines(layout, angles)}
-    order = ordered(layout.program.values, ready)
-    return Plan(angles, step_plan(order, PIECE, registers, layout.place, ready, 0, TRAFFIC))
+    order, apart = ordered(layout.program.values, ready), SINCOS if flavor.direct else ()
+    order = turned_together(order) if apart else order
+    steps = step_plan(order, PIECE, registers, layout.place, ready, 0, TRAFFIC, apart)
+    return Plan(angles, steps)
 
 
 def _sines(layout: Layout, angles: Sequence[Node]) -> list[Node]:
@@ -241,34 +271,56 @@ class PieceBody(Body):
         self.layout, self.flavor, self.steps, self.slot = layout, flavor, steps, slot
         given = parameters(layout.program)
         self.code = Function(name, "void", *given, attributes="#0", linkage="")
-        self.names, self.written = {}, {}
+        self.names, self.written, self.angles = {}, {}, {}
         self.where = _addresses(layout.program.input_sizes)
-        self.angles = self.angles_of(step.node for step in steps)
 
     def text(self, made: Iterable[Node]) -> str:
         """The function; made: results that are there already."""
-        for node, gone in self.steps:
-            self.operation(node)
-            if node.id in self.slot:
-                self.put(node, "%ws", self.slot[node.id])
-            if node.id in self.layout.place:
-                self.put(node, "%out", self.layout.place[node.id])
-            for id in gone:
+        self.angles = self.angles_of(node for step in self.steps for node in step.nodes)
+        for step in self.steps:
+            for node in step.nodes:
+                self.operation(node)
+            self.keep(step.node)
+            for id in step.gone:
                 self.names.pop(id, None)
         for node in made:
             self.put(node, "%out", self.layout.place[node.id])
         return self.code.ret().text()
 
-    def angles_text(self, angles: list[Node], room: int, function: str, vectors: int) -> str:
-        """Puts angles, and zeros for the rest of the room, where a function takes so many."""
+    def angles_text(self, angles: list[Node], turns: _Turns) -> str:
+        """Makes the first angles, and turns them."""
         for node in reachable(angles):
             if node.op not in ("const", "input"):
                 self.operation(node)
-        zero = angles[0].graph.const(0.0)
-        for i, angle in enumerate(angles + [zero] * (room - len(angles))):
-            self.put(angle, "%ws", i)
-        self.code.call(function, self.code.parameters[-1], i64(vectors))
+        self.turn(angles, turns)
         return self.code.ret().text()
+
+    def turned_text(self, turns: _Turns) -> str:
+        """Turns angles that were made before, and puts their sines and cosines where they wait."""
+        nodes = [step.node for step in self.steps]
+        angles = list({node.args[0].id: node.args[0] for node in nodes}.values())
+        number = {angle.id: i for i, angle in enumerate(angles)}
+        self.turn(angles, turns)
+        for node in nodes:
+            at = turns.place(node, number[node.args[0].id])
+            self.names[node.id] = self.load(self.address("%ws", at))
+            self.keep(node)
+        return self.code.ret().text()
+
+    def turn(self, angles: list[Node], turns: _Turns) -> None:
+        """Puts angles, and zeros for the rest of the room, in their places, and turns them."""
+        zero = angles[0].graph.const(0.0)
+        for i, angle in enumerate(angles + [zero] * (turns.room - len(angles))):
+            self.put(angle, "%ws", turns.start + i)
+        start = Value("ptr", self.address("%ws", turns.start))
+        self.code.call(turns.function, start, i64(turns.vectors))
+
+    def keep(self, node: Node) -> None:
+        """A value in its places."""
+        if node.id in self.slot:
+            self.put(node, "%ws", self.slot[node.id])
+        if node.id in self.layout.place:
+            self.put(node, "%out", self.layout.place[node.id])
 
     def put(self, node: Node, base: str, index: int) -> None:
         """Store a node as value `index` from a base."""

@@ -19,6 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...graph.loop import GROUND, PAIR, ZERO, Climb, Load, LoopProgram, Stage, Step, Store
+from ...graph.reads import Order
 from ...graph.scalar import Node, reachable
 from ...graph.workspace import step_plan
 from ..layout import LoopLayout
@@ -184,19 +185,20 @@ class StepBody(Body):
 
     def write(self) -> None:
         """All lines."""
-        f, order = self.flavor, [n for n in self.nodes if n.op not in ("const", "input")]
+        f, order = self.flavor, Order(n for n in self.nodes if n.op not in ("const", "input"))
         plan = step_plan(order, len(order) or 1, f.registers - SPARE, self.stores)
         self.waiting = plan.slot
         if plan.slots:
             self.room = self.code.room(f"[{plan.slots} x {f.type}]", "align 64").name
         keep = {node.id for node in self.overwritten.values()}
-        for node, gone in sum(plan.pieces, []):
-            self.operation(node)
-            if node.id in self.waiting:
-                self.store(node, self.address(self.room, self.waiting[node.id]))
-            for store in self.stores.get(node.id, ()):
+        for step in sum(plan.pieces, []):
+            for node in step.nodes:
+                self.operation(node)
+            if step.node.id in self.waiting:
+                self.store(step.node, self.address(self.room, self.waiting[step.node.id]))
+            for store in self.stores.get(step.node.id, ()):
                 self.put(store)
-            for id in set(gone) - keep:
+            for id in set(step.gone) - keep:
                 self.names.pop(id, None)
         for store in self.step.stores:
             if store.value.op in ("const", "input"):

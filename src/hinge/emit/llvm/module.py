@@ -80,22 +80,20 @@ def module_texts(
 ) -> Iterator[str | bytes]:
     """The same as several modules, written one after the other, to be compiled apart.
 
-    The last one calls functions of the others, of which some may be an object file already.
+    The first one calls functions of the others, of which some may be an object file already; these
+    are not written before they are asked for, so that it may be compiled meanwhile.
     """
     if sum(program.ops) <= (MOST_WITH_MAIN if wide.direct else MOST_TOGETHER):
         yield module_text(program, wide, strict, python)
         return
-    main, assembled = [], []
-    for part in _parts(program, wide, strict, python):
-        if isinstance(part, str):
-            main.append(part)
-            continue
-        made, _, flavor = part
+    parts = [*_parts(program, wide, strict, python)]
+    called = [part for part in parts if not isinstance(part, str)]
+    yield "\n".join(x if isinstance(x, str) else f"{x[0].declared}\n{_all(*x)}" for x in parts)
+    assembled: list[Assembled] = []
+    for made, _, flavor in called:
         yield from _pieces(made, flavor, assembled)
-        main += [made.declared, _all(*part)]
     if assembled:
         yield object_file(assembled)
-    yield "\n".join(main)
 
 
 def _pieces(made: Bodies, flavor: Flavor, assembled: list[Assembled]) -> Iterator[str]:

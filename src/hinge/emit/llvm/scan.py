@@ -7,6 +7,7 @@ and now and then writes down its results.  One lane makes the same code for a si
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate
 
 from ...graph.relay import Relay
@@ -22,24 +23,37 @@ from .tiles import sums, tiles
 
 __all__ = ["scan_parts", "take"]
 
+# bytes of a vector that every CPU has whose code is written as bytes, and of a line
+_VECTOR, _LINE = 32, 64
+
 
 def scan_parts(scan: Scan, f: Flavor, strict: bool) -> tuple[Layout, Bodies, list[str]]:
     """Where results go, the bodies, and the texts that a module has of its own.
 
     strict: a sample with an argument or a state that is not finite is NaN from the next record on.
     """
+    turns = {f.name: f}
     if isinstance(scan.step, Relay):
         layout, made = relay_bodies(scan.step, f)
     else:
-        layout = Layout(scan.step)
-        made = bodies(layout, f, f)
+        # many angles of a single sample are turned at once
+        wide = replace(f, lanes=_VECTOR // f.word) if f.lanes == 1 and f.direct else f
+        layout, turns[wide.name] = Layout(scan.step), wide
+        made = bodies(layout, f, wide)
     rows = tiles(f) if f.lanes > 1 else _rows_alone(f)
-    parts = [declarations(f), angles_loop(f), rows, _splat(f), take(f), _fetch(f)]
-    parts += [_table(scan, f), sums(f)] if strict else [_table(scan, f)]
+    parts = [x for g in turns.values() for x in (declarations(g), angles_loop(g))]
+    parts += [rows, _splat(f), take(f), _fetch(f), _table(scan, f)]
+    parts += [sums(f)] if strict else []
     loop = _Loop(scan, layout, f, strict)
-    size = i64((loop.scratch + made.slots) * f.bytes)
+    size = i64((loop.scratch + _whole_lines(made.slots, f)) * f.bytes)
     workspace = Function("workspace", "i64", linkage="").ret(size).text()
     return layout, made, [*parts, loop.text(), workspace]
+
+
+def _whole_lines(values: int, f: Flavor) -> int:
+    """So many values or a few more, such that vectors may begin behind them."""
+    line = max(1, _LINE // f.bytes)
+    return -(-values // line) * line
 
 
 def _table(scan: Scan, f: Flavor) -> str:
@@ -118,7 +132,8 @@ class _Loop:
     @property
     def scratch(self) -> int:
         """How many values `run` keeps besides the workspace of the bodies."""
-        return sum(self.sizes[self.scan.states :]) + self.block * (2 if self.in_place else 3)
+        blocks = self.block * (2 if self.in_place else 3)
+        return _whole_lines(sum(self.sizes[self.scan.states :]) + blocks, self.f)
 
     def text(self) -> str:
         """The function: tile by tile."""
@@ -146,7 +161,8 @@ class _Loop:
         sizes = [*self.sizes[scan.states :], self.block, self.block]
         sizes += [] if self.in_place else [self.block]
         at = accumulate((size * self.f.bytes for size in sizes), initial=0)
-        *parts, self.workspace = [code.at(scratch, offset) for offset in at]
+        *parts, _ = [code.at(scratch, offset) for offset in at]
+        self.workspace = code.at(scratch, self.scratch * self.f.bytes)
         self.inputs = parts[: len(self.sizes) - scan.states]
         # results go where the next states are read, or to a place of their own
         self.blocks = parts[len(self.inputs) :][:2]

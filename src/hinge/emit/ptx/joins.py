@@ -56,7 +56,7 @@ class _Part(ThreadBody):
 
     def __init__(self, code: Function, f: Flavor, values: Sequence[Node], read: Read) -> None:
         self.flavor, self.code, self.read = f, code, read
-        order = ordered(values)
+        order = ordered(values).nodes
         self.names, self.written, self.angles = {}, {}, self.angles_of(order)
         for node in order:
             self.operation(node)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from ...graph.operations import SINCOS
 from ...graph.program import Program
+from ...graph.reads import Order
 from ...graph.scalar import Node, reachable
 from ...graph.schedule import depth_first, first_angles, most_live, on_demand
 from ...graph.workspace import Step, melted_products, step_plan
@@ -341,7 +342,7 @@ def _twin(
     number = {n.id: t.first + i for t in turns for i, n in enumerate(t.sines) if n is not None}
     last: dict[int, int] = {}
     # such a product is made with its sum, wherever it is in the order
-    melted = melted_products(order, {v.id for v in program.values})
+    melted = melted_products(Order(order), {v.id for v in program.values})
     for i, node in enumerate(order):
         read = [x for a in node.args for x in (a, *(a.args if a.id in melted else ()))]
         last |= {a.value if a.op == "input" else number.get(a.id, -1): i for a in read}
@@ -386,8 +387,14 @@ def planned(program: Program, stage: Stage, word: int, trial: Trial) -> Plan:
     """The plan of a stage with so many values in registers and slots."""
     results, there = result_places(program, stage), turned_places(program, stage)
     elsewhere = {*results, *there}
-    plan = step_plan(stage.order, len(stage.order) or 1, trial.held, elsewhere)
-    steps = [step for piece in plan.pieces for step in piece]
+    plan = step_plan(Order(stage.order), len(stage.order) or 1, trial.held, elsewhere)
+    # products are steps of their own here, for they are scheduled apart from their sums
+    steps = [
+        Step(node, step.gone if node is step.node else ())
+        for piece in plan.pieces
+        for step in piece
+        for node in step.nodes
+    ]
     ends, opens = _open_places(program, steps, results, there)
     found = _Places(steps, ends, opens, trial.slots, there, stage.cosines)
     places, slots, far = found.of(plan.slot)
@@ -473,7 +480,7 @@ class _Places:
 
     def of(self, waiting: Collection[int]) -> tuple[dict[int, Place], int, int]:
         """Where each of those waits, how many slots there are, and how many places far away."""
-        for i, (node, _) in enumerate(self.steps):
+        for i, node in enumerate(step.node for step in self.steps):
             self.free += self.opens.pop(i, [])
             if node.id in waiting:
                 self.place[node.id] = place = self.found(i, self.last[node.id])
@@ -509,7 +516,7 @@ class _Places:
         free: list[int] = []
         ends: dict[int, list[int]] = defaultdict(list)
         count = 0
-        for i, (node, _) in enumerate(self.steps):
+        for i, node in enumerate(step.node for step in self.steps):
             free += ends.pop(i, [])
             if self.place.get(node.id, Place(0, 0)).tile == FAR:
                 if not free:

@@ -87,7 +87,7 @@ class _Step(Body):
     def __init__(self, loop: _Loop, states: Sequence[Value], stage: Value | None) -> None:
         self.flavor, self.code = loop.f, loop.code
         self.loop, self.states, self.stage = loop, states, stage
-        order = ordered(loop.values)
+        order = ordered(loop.values).nodes
         self.names, self.written, self.angles = {}, {}, self.angles_of(order)
         for node in order:
             self.operation(node)

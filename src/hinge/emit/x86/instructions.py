@@ -21,7 +21,6 @@ __all__ = ["MORE", "PASSED", "Code", "Instruction", "Memory", "instructions"]
 PASSED, MORE = (7, 6, 2, 1, 8, 9), (0, 10, 11)
 
 _OFFSET = struct.Struct("<i")
-_SMALL = range(-128, 128)
 
 
 class Memory(NamedTuple):
@@ -38,16 +37,14 @@ class Memory(NamedTuple):
 class Instruction(NamedTuple):
     """The bytes that all uses have in common.
 
-    first, second, third: of an EVEX prefix.
+    evex: an EVEX prefix and the opcode, as a number whose first byte is the least.
     step, word: the bytes of a vector in memory, and of a number.
     one: what says that memory is one number for all lanes, 0 where nothing has to.
     table, vex: of a VEX prefix; 0 where there is none.  short: whether two bytes of it can do.
     swaps: whether what is read may change places.
     """
 
-    first: int
-    second: int
-    third: int
+    evex: int
     opcode: int
     step: int
     word: int
@@ -72,8 +69,9 @@ class _Family(NamedTuple):
 
         wide: whether VEX says that numbers have 8 bytes too; None if it need not be said.
         """
-        evex = (0xF0 | table, (self.word == 8) << 7 | 0x7C | prefix, self.length << 5 | 0x08)
-        made = Instruction(*evex, opcode, self.step, self.word, one)
+        kind = (self.word == 8) << 7 | 0x7C | prefix
+        evex = bytes((0x62, 0xF0 | table, kind, self.length << 5 | 0x08, opcode))
+        made = Instruction(int.from_bytes(evex, "little"), opcode, self.step, self.word, one)
         if self.length > 1:
             return made
         vex = bool(wide) << 7 | 0x78 | self.length << 2 | prefix
@@ -136,7 +134,10 @@ _FUSED = {
 _AS_FIRST = [(r & 8) << 4 | r & 16 for r in range(32)]
 _AS_LAST = [(r & 8) << 2 | (r & 16) << 2 for r in range(32)]
 _AS_SECOND = [(r & 15) << 3 for r in range(32)]
-_AS_SECOND_HIGH = [(r & 16) >> 1 for r in range(32)]
+# the same where it belongs in an EVEX prefix as a number
+_FIRST_OF_EVEX = [x << 8 for x in _AS_FIRST]
+_LAST_OF_EVEX = [x << 8 for x in _AS_LAST]
+_SECOND_OF_EVEX = [x << 16 | (r & 16) << 23 for r, x in enumerate(_AS_SECOND)]
 
 
 @final
@@ -164,36 +165,30 @@ class Code:
         more: bytes = b"",
     ) -> None:
         """An instruction; second: 0 where there is none; mask: of lanes, or of those left as 0."""
-        low = (to & 7) << 3
+        near = what.vex and to < 16 and second < 16 and not mask
         if isinstance(last, int):
-            if what.vex and to < 16 and second < 16 and last < 16 and not mask:
-                if what.swaps and last > 7 > second:
-                    second, last = last, second
-                head = _vex(what, to, second, last)
-            else:
-                head = _evex(what, to, second, last, mask)
-            self.bytes += head + bytes((0xC0 | low | last & 7,)) + more
-            return
-        base, offset, all_lanes = last
-        one = what.one if all_lanes else 0
-        pointer, scale = max(base, 0), what.word if all_lanes else what.step
-        if what.vex and to < 16 and second < 16 and not one and not mask:
-            head, scale = _vex(what, to, second, pointer), 1
+            base, offset, near, flags = 0, 0, near and last < 16, mask
+            if near and what.swaps and last > 7 > second:
+                second, last = last, second
+            number, tail, length = last, 0xC0 | last & 7, 1
         else:
-            head = _evex(what, to, second, pointer, mask | one)
+            base, offset, all_lanes = last
+            flags = mask | what.one if all_lanes else mask
+            near = near and not flags
+            scale = 1 if near else what.word if all_lanes else what.step
+            number, (tail, length) = max(base, 0), _place(base, offset, scale)
+        if near:
+            head, size = _vex(what, to, second, number)
+        else:
+            head, size = _FIRST_OF_EVEX[to] ^ _SECOND_OF_EVEX[second] ^ _LAST_OF_EVEX[number], 5
+            head ^= what.evex ^ flags << 24
+        whole = head | (tail | (to & 7) << 3) << 8 * size
+        self.bytes += whole.to_bytes(size + length, "little")
         if base < 0:
-            self.bytes += head + bytes((low | 5, 0, 0, 0, 0)) + more
-            end = len(self.bytes)
+            end = len(self.bytes) + len(more)
             self._open.append((end - len(more) - 4, end, offset))
-            return
-        steps, rest = divmod(offset, scale)
-        if not offset:
-            where = bytes((low | base & 7,))
-        elif not rest and steps in _SMALL:
-            where = bytes((0x40 | low | base & 7, steps & 255))
-        else:
-            where = bytes((0x80 | low | base & 7,)) + _OFFSET.pack(offset)
-        self.bytes += head + where + more
+        if more:
+            self.bytes += more
 
     def fetch_pointer(self, to: int, offset: int) -> None:
         """A pointer from the stack, to one of the further registers."""
@@ -212,16 +207,25 @@ class Code:
         return bytes(self.bytes) + b"".join(numbers)
 
 
-def _vex(what: Instruction, to: int, second: int, last: int) -> bytes:
-    """A VEX prefix and the opcode."""
+def _place(base: int, offset: int, scale: int) -> tuple[int, int]:
+    """What follows the opcode but for the first operand, and of how many bytes it is.
+
+    scale: by which an offset of one byte counts.
+    """
+    if base < 0:
+        return 5, 5
+    steps, rest = divmod(offset, scale)
+    if not offset:
+        return base & 7, 1
+    if not rest and -128 <= steps < 128:
+        return 0x40 | base & 7 | (steps & 0xFF) << 8, 2
+    return 0x80 | base & 7 | (offset & 0xFFFFFFFF) << 8, 5
+
+
+def _vex(what: Instruction, to: int, second: int, last: int) -> tuple[int, int]:
+    """A VEX prefix and the opcode, and of how many bytes they are."""
     if what.short and last < 8:
-        return bytes((0xC5, what.vex ^ 0x80 ^ _AS_FIRST[to] ^ _AS_SECOND[second], what.opcode))
-    first = what.table ^ _AS_FIRST[to] ^ _AS_LAST[last]
-    return bytes((0xC4, first, what.vex ^ _AS_SECOND[second], what.opcode))
-
-
-def _evex(what: Instruction, to: int, second: int, last: int, flags: int) -> bytes:
-    """An EVEX prefix and the opcode; flags: masks, and whether memory is one number."""
-    first = what.first ^ _AS_FIRST[to] ^ _AS_LAST[last]
-    third = what.third ^ _AS_SECOND_HIGH[second] ^ flags
-    return bytes((0x62, first, what.second ^ _AS_SECOND[second], third, what.opcode))
+        kind = what.vex ^ 0x80 ^ _AS_FIRST[to] ^ _AS_SECOND[second]
+        return 0xC5 | kind << 8 | what.opcode << 16, 3
+    table, kind = what.table ^ _AS_FIRST[to] ^ _AS_LAST[last], what.vex ^ _AS_SECOND[second]
+    return 0xC4 | table << 8 | kind << 16 | what.opcode << 24, 4

@@ -67,6 +67,9 @@ class _Piece:
         self.code = Code(word if self.masks else max(16, lanes * word))
         self.known = instructions(lanes, word, registers)
         self.bases = _bases(places.arguments + 2)
+        # results and the workspace always have one
+        self.out, self.workspace = self.bases[-2:]
+        self.numbers: dict[float, Memory] = {}
         self.held: dict[int, int] = {}
         # the first ones, which take shorter instructions, are taken first
         self.free = list(reversed(range(registers)))
@@ -78,56 +81,44 @@ class _Piece:
         for i, base in enumerate(self.bases):
             if base in MORE:
                 self.code.fetch_pointer(base, _on_stack(i))
-        product: Node | None = None
-        for i, step in enumerate(steps):
-            if i + 1 < len(steps) and self.is_melted(step.node, steps[i + 1]):
-                product = step.node
-            else:
-                self.step(step, product)
-                product = None
+        for step in steps:
+            self.step(step)
         for node in made:
             self.code.put(self.known["load"], 0, 0, self.memory(node))
-            self.store(0, self.places.arguments, self.places.result[node.id])
+            self.store(0, self.out, self.places.result[node.id])
         return self.code.finished()
 
-    def is_melted(self, node: Node, after: Step) -> bool:
-        """Whether a product is one operation with the sum that comes next."""
-        return (
-            node.op == "mul"
-            and after.node.op in ("add", "sub")
-            and node.id in after.gone
-            and node.id not in self.places.slot
-            and node.id not in self.places.result
-            and sum(a is node for a in after.node.args) == 1
-        )
-
-    def step(self, step: Step, product: Node | None) -> None:
+    def step(self, step: Step) -> None:
         """An operation, perhaps with a product; then what is needed no more leaves."""
-        node, gone = step
-        operands = [a for a in node.args if a is not product]
-        read = operands if product is None else [*product.args, *operands]
-        self.gone = gone
-        if gone:
-            needed = {a.id for a in read}
-            for id in gone:
-                if id in self.held and id not in needed:
-                    self.free.append(self.held.pop(id))
+        node, gone, product, left = step
+        held, free, self.gone = self.held, self.free, gone
+        for id in left:
+            if id in held:
+                free.append(held.pop(id))
         if product is None:
-            to = _OPERATIONS.get(node.op, _unknown)(self, *operands)
+            to = _OPERATIONS.get(node.op, _unknown)(self, *node.args)
         else:
-            form = "plus" if node.op == "add" else "minus" if node.args[0] is product else "from"
-            to = self.fused(form, *product.args, *operands)
-        held = self.held
+            to = self.melted(product, node)
         for id in gone:
             register = held.pop(id, to)
             if register != to:
-                self.free.append(register)
-        self.free += [r for r in self.borrowed if r != to]
-        self.borrowed.clear()
+                free.append(register)
+        if self.borrowed:
+            free += [r for r in self.borrowed if r != to]
+            self.borrowed.clear()
         held[node.id] = to
         self.kept(node, to)
         if node.id in gone:
-            self.free.append(held.pop(node.id))
+            free.append(held.pop(node.id))
+
+    def melted(self, product: Node, node: Node) -> int:
+        """A product and the sum that it melts into."""
+        (x, y), (first, last) = product.args, node.args
+        if node.op == "add":
+            return self.fused("plus", x, y, last if first is product else first)
+        if first is product:
+            return self.fused("minus", x, y, last)
+        return self.fused("from", x, y, first)
 
     # registers and memory
 
@@ -145,21 +136,22 @@ class _Piece:
         """Where it is when it is in no register."""
         if node.op == "const":
             return self.number(node.value)
-        places = self.places
-        if node.id in places.slot:
-            base, index = places.arguments + 1, places.slot[node.id]
-        elif node.op != "input":
-            base, index = places.arguments, places.result[node.id]
-        else:
-            base, index = places.inputs[node.value]
-        return Memory(self.pointer(base), index * self.bytes, self.alone)
+        places, base = self.places, self.workspace
+        index = places.slot.get(node.id)
+        if index is None:
+            if node.op == "input":
+                array, index = places.inputs[node.value]
+                base = self.pointer(array)
+            else:
+                base, index = self.out, places.result[node.id]
+        return Memory(base, index * self.bytes, self.alone)
 
     def number(self, x: float) -> Memory:
         """A constant; what is out of range is infinite."""
-        if self.word == 8:
-            return self.code.constant(_DOUBLE.pack(x))
-        with np.errstate(over="ignore"):
-            return self.code.constant(np.float32(x).tobytes())
+        if x not in self.numbers:
+            bits = _DOUBLE.pack(x) if self.word == 8 else _single(x)
+            self.numbers[x] = self.code.constant(bits)
+        return self.numbers[x]
 
     def fetched(self, node: Node) -> int:
         """The register it is in, fetched if it is not."""
@@ -193,10 +185,13 @@ class _Piece:
                 return True
         return register in self.borrowed
 
-    def store(self, register: int, pointer: int, index: int) -> None:
-        """To a place."""
-        at = Memory(self.pointer(pointer), index * self.bytes)
-        self.code.put(self.known["store"], register, 0, at)
+    def ends(self, node: Node) -> bool:
+        """The same of the register of a value."""
+        return node.id in self.gone or node.op == "const"
+
+    def store(self, register: int, base: int, index: int) -> None:
+        """To a place; base: the register of its pointer."""
+        self.code.put(self.known["store"], register, 0, Memory(base, index * self.bytes))
 
     def pointer(self, i: int) -> int:
         """The register of pointer i, fetched for the very next instruction if it has none."""
@@ -208,19 +203,18 @@ class _Piece:
 
     def kept(self, node: Node, register: int) -> None:
         """A value in its places."""
-        places = self.places
-        if node.id in places.slot:
-            self.store(register, places.arguments + 1, places.slot[node.id])
-        if node.id in places.result:
-            self.store(register, places.arguments, places.result[node.id])
+        slot, result = self.places.slot.get(node.id), self.places.result.get(node.id)
+        if slot is not None:
+            self.store(register, self.workspace, slot)
+        if result is not None:
+            self.store(register, self.out, result)
 
     # operations
 
     def binary(self, name: str, a: Node, b: Node) -> int:
         """a ∘ b."""
-        first = self.fetched(a)
-        last = self.operand(b)
-        to = self.target(first, last)
+        first, last = self.fetched(a), self.operand(b)
+        to = first if self.ends(a) else self.target(last)
         self.code.put(self.known[name], to, first, last)
         return to
 
@@ -288,13 +282,13 @@ class _Piece:
             return self.fused_with_sum_in_memory(name, x, y, z)
         a, c = self.fetched(x), self.fetched(z)
         b = self.operand(y)
-        if self.is_last(c):
+        if self.ends(z):
             self.code.put(self.known[f"{name}231"], c, a, b)
             return c
-        if self.is_last(a):
+        if self.ends(x):
             self.code.put(self.known[f"{name}132"], a, c, b)
             return a
-        if isinstance(b, int) and self.is_last(b):
+        if isinstance(b, int) and self.ends(y):
             self.code.put(self.known[f"{name}213"], b, a, c)
             return b
         to = self.take()
@@ -309,10 +303,12 @@ class _Piece:
     def fused_with_sum_in_memory(self, name: str, x: Node, y: Node, z: Node) -> int:
         """The same where z is fetched for that alone."""
         a, b, c = self.fetched(x), self.fetched(y), self.memory(z)
-        for to, other in ((a, b), (b, a)):
-            if self.is_last(to):
-                self.code.put(self.known[f"{name}213"], to, other, c)
-                return to
+        if self.ends(x):
+            self.code.put(self.known[f"{name}213"], a, b, c)
+            return a
+        if self.ends(y):
+            self.code.put(self.known[f"{name}213"], b, a, c)
+            return b
         to = self.take()
         self.code.put(self.known["spread" if z.op == "const" else "load"], to, 0, c)
         self.code.put(self.known[f"{name}231"], to, a, b)
@@ -325,6 +321,11 @@ def _bases(pointers: int) -> list[int]:
     if pointers <= len(free):
         return free[:pointers]
     return [*PASSED, *[-1] * (pointers - len(PASSED) - 2), *MORE[:2]]
+
+
+def _single(x: float) -> bytes:
+    with np.errstate(over="ignore"):
+        return np.float32(x).tobytes()
 
 
 def _on_stack(i: int) -> int:
