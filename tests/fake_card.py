@@ -13,6 +13,7 @@ import threading
 import time
 import weakref
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from types import ModuleType, SimpleNamespace
 
@@ -471,13 +472,14 @@ class Interpreted:
                 for t in range(steps if timed else 1)
             ]
             given.append(np.array(rows) if timed else rows[0])
-        found = interpret(scan, [x.astype(self.dtype) for x in given], steps, every)
-        last = Scan(scan.step, scan.states, scan.inputs_per_step, scan.stages, range(scan.states))
-        ends = interpret(last, given, steps)
-        for i, x in enumerate(ends):
-            self.seen(*places[i][:2], samples, scan.inputs[i])[...] = x[-1]
+        assert steps % every == 0 < steps
+        states = tuple(range(scan.states))
+        whole = replace(scan, recorded=(*states, *scan.recorded), until=None)
+        found = interpret(whole, [x.astype(self.dtype) for x in given], steps, every)
+        for i in states:
+            self.seen(*places[i][:2], samples, scan.inputs[i])[...] = found[i][-1]
         for (address, stride, jump), x, shape in zip(
-            places[len(scan.inputs) :], found, scan.outputs, strict=True
+            places[len(scan.inputs) :], found[scan.states :], scan.outputs, strict=True
         ):
             for t, row in enumerate(x):
                 self.seen(address + t * jump, stride, samples, shape)[...] = row
@@ -501,11 +503,16 @@ COMPILE = Cuda.compile
 @contextmanager
 def card_left_empty(monkeypatch, **settings):
     """`fake_card`, and in the end nobody has memory of it or its context."""
-    with fake_card(monkeypatch, **settings) as library:
-        yield library
-        gc.collect()
-        assert not library.memory and not library.current
-        assert not library.held and not library.graphs
+    # nothing older has any: rubbish is looked for among what comes
+    gc.freeze()
+    try:
+        with fake_card(monkeypatch, **settings) as library:
+            yield library
+            gc.collect()
+            assert not library.memory and not library.current
+            assert not library.held and not library.graphs
+    finally:
+        gc.unfreeze()
 
 
 @contextmanager

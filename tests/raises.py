@@ -37,21 +37,30 @@ class _Finder(importlib.machinery.PathFinder):
 class _Loader(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname):
         path = Path(self.path)
-        tree = _Marker(path).visit(ast.parse(path.read_text()))
-        return compile(ast.fix_missing_locations(tree), self.path, "exec", dont_inherit=True)
+        tree = ast.parse(path.read_text())
+        _mark(tree, path)
+        return compile(tree, self.path, "exec", dont_inherit=True)
 
     def exec_module(self, module):
         module.__dict__[_MARK] = MARKS.add
         super().exec_module(module)
 
 
-class _Marker(ast.NodeTransformer):
-    def __init__(self, path):
-        self.path = path
+def _mark(node: ast.AST, path: Path) -> None:
+    """Put a mark before each raise within a node: only lists of statements have any."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        inside = getattr(node, field, None)
+        if isinstance(inside, list):
+            for child in inside:
+                _mark(child, path)
+            setattr(node, field, [x for child in inside for x in (*_marks(child, path), child)])
 
-    def visit_Raise(self, node):
-        mark = ast.parse(f"{_MARK}({_place(self.path, node)!r})").body[0]
-        return [ast.copy_location(mark, node), node]
+
+def _marks(node: ast.AST, path: Path) -> list[ast.AST]:
+    if not isinstance(node, ast.Raise):
+        return []
+    (mark,) = ast.parse(f"{_MARK}({_place(path, node)!r})").body
+    return [ast.copy_location(mark, node)]
 
 
 def _place(path: Path, node: ast.Raise) -> str:

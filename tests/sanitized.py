@@ -16,8 +16,9 @@ from with_c import CC, FLAGS, SCALARS, STRICT
 
 __all__ = ["can_sanitize", "run_sanitized"]
 
+# without optimization every access is looked at, and thousands of results take half as long;
 # lines are enough to say where: to follow variables as well takes three times as long to compile
-SANITIZE = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+SANITIZE = ["-O0", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 MAIN = """#include <stdio.h>
 #include <stdlib.h>
 void {name}({types});

@@ -7,10 +7,13 @@ import platform
 import numpy as np
 import pytest
 
+import hinge
+from hinge.graph.loop import LoopProgram
 from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import Program
 from hinge.graph.scalar import Graph
 from hinge.runtime.target import Target, host
+from same_kernels import signature
 
 EDGES = (0.0, -0.0, 1.0, -1.0, 0.3, -2.5, 700.0, 1e-310, 3e38, 1e200, np.inf, -np.inf, np.nan)
 
@@ -28,6 +31,17 @@ both_dtypes = pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def target(name: str) -> Target:
     """A machine by name; skips where it cannot be run."""
     return TARGETS[name] or pytest.skip(f"this machine cannot run code for {name}")
+
+
+def program_of(robot: hinge.Robot, name: str) -> tuple[list[str], Program | LoopProgram]:
+    """The arrays that an algorithm is asked with, and what is compiled; skips where it is not."""
+    arrays, static = signature(robot, name) or ([], {})
+    if not arrays:
+        pytest.skip("it takes no arrays, or more than arrays")
+    try:
+        return arrays, robot.kernel(name, *arrays, **static).program
+    except hinge.HingeError as refused:
+        pytest.skip(str(refused))
 
 
 def every_operation() -> Program:

@@ -8,13 +8,14 @@ import pytest
 
 import hinge
 import sanitized
+from emit.everything import program_of
 from hinge import zoo
 from hinge.emit.c.source import c_source
 from hinge.graph.interpret import interpret
 from hinge.graph.loop import LoopProgram
 from loop_cases import looped
 from mechanisms import everything, gripper
-from same_kernels import signature, states
+from same_kernels import states
 from sanitized import can_sanitize, run_sanitized
 
 pytestmark = pytest.mark.skipif(
@@ -56,13 +57,7 @@ def cases():
 @pytest.mark.parametrize("robot, name", list(cases()))
 def test_every_algorithm(robot, name, tmp_path):
     robot = ROBOTS[robot]
-    arrays, static = signature(robot, name) or ([], {})
-    if not arrays:
-        pytest.skip("it takes no arrays, or more than arrays")
-    try:
-        program = robot.kernel(name, *arrays, **static).program
-    except hinge.HingeError as refused:
-        pytest.skip(str(refused))
+    arrays, program = program_of(robot, name)
     if sum(program.ops) > MOST:
         pytest.skip("too long for a sanitizer")
     for scalar in ("double", "float"):

@@ -7,6 +7,7 @@ import pytest
 
 import hinge
 from assembler import assembled, assembles
+from emit.everything import program_of
 from hinge import zoo
 from hinge.emit.ptx.kernel import kernel_module
 from hinge.emit.ptx.loop import loop_module
@@ -14,7 +15,6 @@ from hinge.emit.ptx.scan import scan_module
 from hinge.graph.loop import LoopProgram
 from hinge.motion.steps import motion_kernel
 from mechanisms import gripper
-from same_kernels import signature
 
 pytestmark = assembles
 
@@ -34,14 +34,7 @@ def cases():
 
 @pytest.mark.parametrize("robot, name", list(cases()))
 def test_every_algorithm(robot, name):
-    robot = ROBOTS[robot]
-    arrays, static = signature(robot, name) or ([], {})
-    if not arrays:
-        pytest.skip("it takes no arrays, or more than arrays")
-    try:
-        program = robot.kernel(name, *arrays, **static).program
-    except hinge.HingeError as refused:
-        pytest.skip(str(refused))
+    _, program = program_of(ROBOTS[robot], name)
     if sum(program.ops) > MOST or sum(program.output_sizes) > MOST_RESULTS:
         pytest.skip("too long")
     for scalar in SCALARS:

@@ -115,7 +115,9 @@ def damped(robot):
     return replace(mech, bodies=tuple(bodies))
 
 
-@pytest.mark.parametrize("method", ["rk4", "semi_implicit_euler"])
+@pytest.mark.parametrize(
+    "method", [pytest.param("rk4", marks=pytest.mark.long), "semi_implicit_euler"]
+)
 @pytest.mark.parametrize(
     ("name", "lead"), [("everything", (2,)), pytest.param("snake", (), marks=pytest.mark.long)]
 )

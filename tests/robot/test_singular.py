@@ -88,6 +88,8 @@ SINGULAR = {
     "mimic": (mimicking, "jc"),
     "float32": (lambda: chain(1, 1, 0, dtype=np.float32), "j2"),
 }
+# more than forty kernels are compiled for each
+QUICK = {"massless tip", "spinning point", "mimic"}
 
 
 def arguments(robot, name, q):
@@ -114,7 +116,9 @@ def fits(robot, name):
     return (is_chart or name not in OF_A_CHART) and not (followers and name == "articulated_rates")
 
 
-@pytest.mark.parametrize("which", SINGULAR)
+@pytest.mark.parametrize(
+    "which", [pytest.param(n, marks=[pytest.mark.long] * (n not in QUICK)) for n in SINGULAR]
+)
 def test_every_method_names_the_joint_that_moves_no_inertia(which):
     make, joint = SINGULAR[which]
     robot = make()

@@ -1,6 +1,6 @@
 """Loops over ancestors inside loops over bodies give what the generic code gives, everywhere."""
 
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -61,11 +61,16 @@ IN_AXES = [(*case, "body") for case in CASES]
 IN_AXES += [(*case, "ground") for case in CASES if case[1] not in FACTORS]
 
 
+def usual_axes(name):
+    """Those that long mechanisms have."""
+    return "ground" if name in ALONG_BRANCHES and name not in FACTORS else "body"
+
+
 def climbing(mech, name, axes=None, more=(), **static):
-    """axes: by default those that long mechanisms have."""
+    """axes: by default the usual ones."""
     arrays = {a: array_shape(mech, a) for a in (*ARRAYS[name], *more)}
     if name not in FACTORS:
-        static["axes"] = axes or ("ground" if name in ALONG_BRANCHES else "body")
+        static["axes"] = axes or usual_axes(name)
     algorithm = partial(getattr(algorithms, name), **static)
     return trace_loops(algorithm, canonical(mech), arrays, name)
 
@@ -73,6 +78,14 @@ def climbing(mech, name, axes=None, more=(), **static):
 def given_of(robot, name, count=5):
     states = [random_state(robot, seed) for seed in range(count)]
     return [np.array([getattr(s, {"tau": "qdd"}.get(a, a)) for s in states]) for a in ARRAYS[name]]
+
+
+@cache
+def interpreted(robot_name, name, axes):
+    """A program, eleven samples, and what the interpreter makes of them."""
+    robot = (CHAINS | TREES)[robot_name]
+    program, given = climbing(robot.mechanism, name, axes), given_of(robot, name, 11)
+    return program, given, interpret(program, given)
 
 
 def parts_of(result):
@@ -85,20 +98,17 @@ def expected_of(robot, name, given):
 
 @pytest.mark.parametrize(("robot_name", "name", "axes"), IN_AXES)
 def test_interpreted_climbs_agree_with_the_generic_code(robot_name, name, axes):
-    robot = (CHAINS | TREES)[robot_name]
-    given = given_of(robot, name)
-    got = interpret(climbing(robot.mechanism, name, axes), given)
-    for a, b in zip(got, expected_of(robot, name, [x[2] for x in given]), strict=True):
+    _, given, got = interpreted(robot_name, name, axes)
+    expected = expected_of((CHAINS | TREES)[robot_name], name, [x[2] for x in given])
+    for a, b in zip(got, expected, strict=True):
         assert_close(a[2], b, 3000 * EPS)
 
 
 @pytest.mark.parametrize(("robot_name", "name"), CASES)
 def test_compiled_climbs_agree_with_the_interpreter(robot_name, name):
     """Vectors of samples and one alone."""
-    robot = (CHAINS | TREES)[robot_name]
-    program = climbing(robot.mechanism, name)
-    kernel, given = Kernel(program, name, backend=Cpu(threads=1)), given_of(robot, name, 11)
-    expected = interpret(program, given)
+    program, given, expected = interpreted(robot_name, name, usual_axes(name))
+    kernel = Kernel(program, name, backend=Cpu(threads=1))
     many, one = parts_of(kernel(*given)), parts_of(kernel(*(x[9] for x in given)))
     for a, b, c in zip(many, one, expected, strict=True):
         assert_close(a, c, 3000 * EPS)
@@ -108,10 +118,9 @@ def test_compiled_climbs_agree_with_the_interpreter(robot_name, name):
 @compiled
 @pytest.mark.parametrize(("robot_name", "name"), CASES)
 def test_climbs_in_c_agree_with_the_interpreter(robot_name, name, tmp_path):
-    robot = (CHAINS | TREES)[robot_name]
-    program, given = climbing(robot.mechanism, name), given_of(robot, name, 2)
+    program, given, expected = interpreted(robot_name, name, usual_axes(name))
     got = Compiled(program, "double", tmp_path)(*(x[1] for x in given))
-    for a, b in zip(got, interpret(program, given), strict=True):
+    for a, b in zip(got, expected, strict=True):
         assert_close(a, b[1], 3000 * EPS)
 
 

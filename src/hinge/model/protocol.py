@@ -1,8 +1,8 @@
 """What a sweep sees of a mechanism, whichever stands behind it.
 
 `Mechanism` gives numbers or traced scalars in body axes, `InGroundAxes` the same in the axes of the
-ground, and the tracer of loops (`specialize/loops.py`) one body for all of its kind.  A sweep that
-keeps to `Tree` runs on all three; what it reads and writes per body goes by k, whatever k is.
+ground, and `LoopMechanism` (`specialize/loop_mechanism.py`) one body for all of its kind.  A sweep
+that keeps to `Tree` runs on all three; what it reads and writes per body goes by k, whatever k is.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from .routing import whole
 
 if TYPE_CHECKING:
     from ..graph.loop import LoopProgram
-    from .loops import LoopMechanism
+    from .loop_mechanism import LoopMechanism
 
 __all__ = ["looped_product"]
 
