@@ -9,7 +9,7 @@ import sympy
 
 import hinge
 from hinge import zoo
-from hinge.algebra.small import is_zero
+from hinge.algebra.small import is_zero, vanishes
 from hinge.graph.scalar import Graph
 from hinge.model.parameters import parameters
 from mechanisms import EPS, ROBOTS, along, assert_close, complex_step, random_state
@@ -169,7 +169,9 @@ def test_what_is_known_to_be_zero():
     assert all(is_zero(x) for x in (0, 0.0, 0j, np.float64(0), Fraction(0), -0.0))
     assert not any(is_zero(x) for x in (1e-300, np.nan, sympy.Symbol("m"), Graph().input()))
     # a traced scalar that is no more than that number
-    assert is_zero(0 * Graph().input()) and not is_zero(Graph().const(2))
+    zero, one = 0 * Graph().input(), Graph().const(1)
+    assert vanishes(zero) and vanishes(0.0) and not is_zero(zero)
+    assert not any(vanishes(x) for x in (one, 1.0, sympy.Symbol("m"), Graph().input()))
 
 
 def test_traced_masses_add_up():

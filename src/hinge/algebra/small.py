@@ -36,6 +36,7 @@ __all__ = [
     "sparse_product",
     "sqrt",
     "upper_root",
+    "vanishes",
     "where",
 ]
 
@@ -106,10 +107,16 @@ def one_below_zero(x: Any) -> Any:
 
 
 def is_zero(x: Any) -> bool:
-    """Whether a scalar is known to be 0: of a symbol it is not, of a traced one if it is no more
-    than that number.
+    """Whether a scalar is known to be 0: of a traced scalar or a symbol it is not known."""
+    return isinstance(x, Number) and x == 0
+
+
+def vanishes(x: Any) -> bool:
+    """The same, and of a traced scalar whether it is no more than that number.
+
+    Not for pivots: what is divided by one that vanishes has to be NaN, and stay so.
     """
-    return x == 0 if isinstance(x, Number) else getattr(x, "vanishes", False)
+    return is_zero(x) or getattr(x, "vanishes", False)
 
 
 def is_masked(x: Any) -> bool:
@@ -258,7 +265,7 @@ def solve_spd(A: np.ndarray, b: np.ndarray) -> np.ndarray:
 def sparse_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     """A B of matrices, without products with what is known to be 0 in either."""
     rows, columns = (
-        [{k: x for k, x in enumerate(row) if not is_zero(x)} for row in half] for half in (A, B.T)
+        [{k: x for k, x in enumerate(row) if not vanishes(x)} for row in half] for half in (A, B.T)
     )
     out = np.zeros((len(A), B.shape[1]), dtype=np.result_type(A, B))
     for i, row in enumerate(rows):

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...algebra.small import is_zero, mirror_lower, sparse_product
+from ...algebra.small import mirror_lower, sparse_product, vanishes
 from ...model.mechanism import Mechanism
 from ...model.protocol import Descents, PerBody
 from ..declare import algorithm, for_any_mechanism
@@ -222,7 +222,7 @@ class Core:
         beta = rows + sparse_product(self.K_l, X)
         forces = -(self.B.T @ S + self.A_inv @ beta)
         base = self.D_inv @ S - self.B @ beta  # (4)
-        free = np.array([all(map(is_zero, column)) for column in beta.T], dtype=bool)
+        free = np.array([all(map(vanishes, column)) for column in beta.T], dtype=bool)
         limbs = np.zeros(X.shape, dtype=forces.dtype)
         limbs[:, free] = self.C @ S[:, free]
         limbs[:, ~free] = sparse_product(self.Y, forces[:, ~free]) + self.minus_T @ base[:, ~free]
