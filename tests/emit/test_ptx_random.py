@@ -15,7 +15,7 @@ BOUNDS = [
     # few registers
     {"held": lambda warps, word: 12},
     # little shared memory, and few registers
-    {"held": lambda warps, word: 12, "_SHARED": 40 * 1024, "_WARPS": (4,)},
+    {"held": lambda warps, word: 12, "SHARED_BYTES": 40 * 1024, "_WARPS": (4,)},
     # an order that waits little, and numbers that are fetched
     {"_WAITING": {4: range(1, 30), 8: range(1, 30)}, "_CODE": 10},
 ]

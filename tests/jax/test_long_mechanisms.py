@@ -11,6 +11,8 @@ from hinge.specialize import by_coordinates
 from mechanisms import EPS
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
+# a folder of tests has its name
+pytest.importorskip("jax.numpy", reason="JAX is not installed")
 
 # a base that moves freely, so that coordinates are no tangents
 SNAKE = hinge.zoo.snake(44)
