@@ -112,7 +112,7 @@ both_layouts = pytest.mark.parametrize("layout", ["rows", "columns"])
 
 @both_scalars
 @both_layouts
-@pytest.mark.parametrize("n", [3, 13])
+@pytest.mark.parametrize("n", [3, 13, 26])
 def test_solutions_and_the_inverse_are_those_of_dense_algebra(n, layout, scalar):
     m, right = chain_of(n)
     systems, x = systems_of(m, right, n), states(SCALARS[scalar])
@@ -139,6 +139,23 @@ def test_a_sample_that_is_not_finite_is_nan_in_all_its_results(layout, scalar):
     for y in results:
         assert np.isnan(y[[3, 20, 36]]).all()
         assert np.isfinite(np.delete(y, [3, 20, 36], axis=0)).all()
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_results_may_begin_anywhere(shift):
+    """In whole lines where they begin with one, else number by number."""
+    n = 4
+    systems, x = systems_of(*chain_of(n), n), states(float)
+    text, launch = solver_module(systems, "double", True)
+    tiles = [in_tiles(x) for x in numbers_of(systems, x)]
+    found = [np.full(SAMPLES * n * n + 4, 7.0) for _ in systems.outputs]
+    starts = [y[address(y) % 16 // 8 + shift :] for y in found]
+    given = [*map(address, tiles), *map(address, starts), SAMPLES]
+    Warps(text).launch(given, -(-SAMPLES // launch.samples), launch.threads, launch.shared)
+    expected = solved(systems, (text, launch), numbers_of(systems, x), "rows")
+    for y, start, wanted in zip(found, starts, expected, strict=True):
+        assert (start[: wanted.size] == wanted.ravel()).all()
+        assert (start[wanted.size :] == 7).all() and (y[: len(y) - len(start)] == 7).all()
 
 
 def test_the_inverse_alone():

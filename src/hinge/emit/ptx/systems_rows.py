@@ -210,9 +210,10 @@ class RowsSolver(Solver):
         code, word, size = self.code, self.f.word, self.n * self.n * self.f.word
         here = moved(code, self.mine, self.place(i, 0))
         there = moved(code, self.given[f"out{i}"], code.op("mul", self.number, size))
-        plain = aligned(code, self.given[f"out{i}"]) if size % LINE == 0 else Value("i1", "false")
-        with code.when(plain):
-            if size % LINE == 0:
+        whole = size % LINE == 0
+        plain = aligned(code, self.given[f"out{i}"]) if whole else Value("i1", "false")
+        if whole:
+            with code.when(plain):
                 self.lines(here, there, size // LINE)
         rare = code.op("xor", plain, 1)
         with code.when(rare, UNLIKELY), self.numbers_of(self.n * self.n) as number:
