@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import hinge
 from hinge.identification.bodies import Bodies
@@ -36,6 +37,30 @@ def test_without_noise_the_arm_is_found():
     np.testing.assert_allclose(found.base_values, truth, rtol=1e-4, atol=1e-6)
     assert off(found.robot, measured(noise=0.0, seed=1)) < 1e-5
     is_physical(found.robot)
+
+
+@pytest.mark.parametrize("work", ["identify", "base_parameters", "exciting_trajectory"])
+def test_small_factorisations_keep_other_cores_free(work, monkeypatch):
+    """On several BLAS threads they take up to thirty times the processor's time."""
+    seen, s = set(), measured(noise=0.0)
+
+    def watched(call):
+        def factor(*args, **kwargs):
+            seen.update(p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas")
+            return call(*args, **kwargs)
+
+        return factor
+
+    monkeypatch.setattr(np.linalg, "qr", watched(np.linalg.qr))
+    monkeypatch.setattr(np.linalg, "svd", watched(np.linalg.svd))
+    calls = {
+        "identify": lambda: hinge.identify(wrong(), *s.given, joint_terms=TERMS),
+        "base_parameters": lambda: hinge.base_parameters(arm()),
+        "exciting_trajectory": lambda: hinge.exciting_trajectory(arm(), harmonics=3, starts=1),
+    }
+    with threadpool_limits(limits=2, user_api="blas"):
+        calls[work]()
+    assert seen == {1}
 
 
 def test_with_noise_the_uncertainty_is_true():

@@ -279,3 +279,16 @@ def test_threads_that_ask_for_the_same_compile_it_once():
 def test_a_fork_waits_for_who_compiles(tmp_path):
     """And compiles itself: without a wait the locks of whoever was at it are never let go."""
     assert run_python(COMPILES, XDG_CACHE_HOME=str(tmp_path)).split() == ["0"] * 5
+
+
+def test_linear_algebra_takes_one_thread_where_it_is_asked_to():
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def blas_threads():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = blas_threads()
+        with threads.one_blas_thread():
+            assert blas_threads() == {1}
+        assert blas_threads() == before

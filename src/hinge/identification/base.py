@@ -37,6 +37,7 @@ from ..model.edit import right_angles
 from ..model.mechanism import Body, Mechanism, hinge_map, transfer
 from ..model.parameters import inertia_numbers, inertia_of
 from ..robot import Robot, check_robot
+from ..runtime.threads import one_blas_thread
 
 __all__ = ["BaseParameters", "base_parameters"]
 
@@ -85,6 +86,7 @@ class BaseParameters:
         return "\n".join([*lines, *([f"  without effect: {unseen}"] if unseen else [])])
 
 
+@one_blas_thread()
 def base_parameters(robot: Robot, joint_terms: str | Sequence[str] = ()) -> BaseParameters:
     """The combinations of parameters that any motion of the robot can show.
 

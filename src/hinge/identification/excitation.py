@@ -30,6 +30,7 @@ from ..functions.derivatives import grad
 from ..robot import Robot, check_robot
 from ..runtime.check import check_number, check_whole
 from ..runtime.progress import progress
+from ..runtime.threads import one_blas_thread
 from .base import base_parameters
 from .information import triangle
 from .signals import joint_of
@@ -83,6 +84,7 @@ class ExcitingTrajectory:
         return plot_excitation(self, path)
 
 
+@one_blas_thread()
 def exciting_trajectory(
     robot: Robot,
     duration: float = 10.0,

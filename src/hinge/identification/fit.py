@@ -23,6 +23,7 @@ from ..model.mechanism import Mechanism, did_you_mean
 from ..robot import Robot, check_robot
 from ..runtime.check import check_number
 from ..runtime.progress import progress
+from ..runtime.threads import one_blas_thread
 from .base import BaseParameters, base_parameters
 from .bodies import Bodies, inertia_from
 from .information import Information
@@ -142,6 +143,7 @@ class Task:
         Y = self.robot._ask("torque_regressor_joints", terms, q=q, qd=qd, qdd=qdd)
         return tau - Y @ self.held
 
+    @one_blas_thread()
     def solution(
         self, known: Information, guess: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -218,6 +220,7 @@ class Task:
         return tuple(said)
 
 
+@one_blas_thread()
 def identify(
     robot: Robot,
     q: ArrayLike,

@@ -14,7 +14,7 @@ from .forks import MAKING
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
-__all__ = ["in_parallel", "limited", "thread_count"]
+__all__ = ["in_parallel", "limited", "one_blas_thread", "thread_count"]
 
 _HERE = threading.local()
 
@@ -60,6 +60,17 @@ def limited(most: int) -> Iterator[None]:
         yield
     finally:
         _HERE.most = before
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """NumPy's linear algebra on one thread meanwhile: thousands of small factorisations spend more
+    on waking several threads than on arithmetic, and keep cores from everything else.
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield
 
 
 def _cores() -> int:
