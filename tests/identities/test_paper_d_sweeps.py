@@ -91,15 +91,37 @@ def test_rate_of_the_mass_matrix(name, seed):
 
 
 @every_robot
-def test_coriolis_matrix_splits_the_rate_of_the_mass_matrix(name, seed):
+@pytest.mark.parametrize("form", ["body", "christoffel"])
+def test_coriolis_matrix_splits_the_rate_of_the_mass_matrix(name, seed, form):
     alg, _, s = case(name, seed)
-    C = alg.coriolis_matrix(s.q, s.qd)
+    C = alg.coriolis_matrix(s.q, s.qd, form)
     scale = max(1.0, np.abs(C).max(initial=0.0))
     assert_close(C + C.T, alg.mass_matrix_rate(s.q, s.qd), 200 * EPS, scale)
     bias = alg.bias_forces(s.q, s.qd) - alg.gravity_forces(s.q)
     assert_close(
         C @ s.qd, bias, 200 * EPS, max(scale, np.abs(alg.gravity_forces(s.q)).max(initial=0))
     )
+
+
+IN_COORDINATES = [
+    name for name, robot in ROBOTS.items() if all(b.joint.commuting for b in robot.mechanism.bodies)
+]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", IN_COORDINATES)
+def test_christoffel_form_is_made_of_christoffels_symbols(name, seed):
+    alg, _, s = case(name, seed)
+    dM = alg.mass_matrix_sensitivity(s.q)
+    symbols = 0.5 * (dM + dM.transpose(0, 2, 1) - dM.transpose(2, 0, 1))
+    expected = np.einsum("ijk,k->ij", symbols, s.qd)
+    assert_close(alg.coriolis_matrix(s.q, s.qd, "christoffel"), expected, 200 * EPS)
+
+
+def test_form_of_the_coriolis_matrix_is_a_word():
+    arm = zoo.arm(2)
+    with pytest.raises(hinge.ArgumentError, match="form is 'skew'.*'body'.*'christoffel'"):
+        arm.coriolis_matrix(arm.neutral(), np.ones(2), form="skew")
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -172,7 +172,16 @@ class Diagonalized(Front):
 
     @compiled()
     def coriolis_matrix(
-        self, q: ArrayLike, qd: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        form: str = "body",
+        out: np.ndarray | None = None,
+        **numbers: Unpack[Numbers],
     ) -> np.ndarray:
-        """C(q, q̇) with C q̇ = bias − gravity and C + Cᵀ = Ṁ: (…, nv, nv)."""
+        """C(q, q̇) with C q̇ = bias − gravity and C + Cᵀ = Ṁ: (…, nv, nv).
+
+        form: "christoffel" for the matrix of Christoffel's symbols, which Pinocchio and Corke's
+        toolbox print; "body" for one that takes fewer operations.
+        """
         ...

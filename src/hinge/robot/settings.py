@@ -75,6 +75,7 @@ def frame_names(where: str, frames: Any) -> tuple[str, ...]:
 
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
+    "form": ("body", "christoffel"),
     "normalized": (True, False),
     "kind": (1, 2),
     "order": (1, 2),

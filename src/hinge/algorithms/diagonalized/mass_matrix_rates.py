@@ -16,9 +16,16 @@ along a second motion, W' and H' being those of it:
     inward    y'(p) = y'(p) + φ(p,k) (y' + W ×* h' + (H'* q̇) ×* h + W' ×* (y + W ×* h))         (7)
               N'(k) = H y' + H' y + H° h' + H°' h                                               (8)
 
-The Coriolis matrix is made of (5) along the motion itself and of a skew operator for each body:
+The Coriolis matrix is made of (5) along the motion itself and of a skew operator X of each body
+with X V = V ×* M V, of which there are many:
 
-    inward    f(k) = M(k) V'(k) + (V ×* M + M V ×) V(k), summed;   its rows are H(k) f(k)       (9)
+    inward    f(k) = M(k) V'(k) + X(k) V(k), summed;   its rows are H(k) f(k)                   (9)
+              X = V ×* M + M V ×                                             form "body"        (10)
+              X = ½ (V ×* M + M V × + (M V) ×̄),  h ×̄ v = v ×* h             form "christoffel" (11)
+
+With (11) the matrix is that of Christoffel's symbols, Σ_k ½ (∂_k M_ij + ∂_j M_ik − ∂_i M_jk) q̇_k
+(S. Echeandia, P. Wensing, "Numerical methods to compute the Coriolis matrix and Christoffel symbols
+for rigid-body systems", 2021), and depends on no choice of frames; (10) takes fewer operations.
 """
 
 from __future__ import annotations
@@ -28,6 +35,7 @@ from typing import Any
 
 import numpy as np
 
+from ...algebra.rotation import skew
 from ...algebra.spatial import cross_force, cross_motion
 from ...model.mechanism import Mechanism
 from ..declare import algorithm
@@ -76,8 +84,13 @@ def mass_matrix_second_sensitivity(mech: Mechanism, q: np.ndarray) -> np.ndarray
 
 
 @algorithm()
-def coriolis_matrix(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-    """C(q, q̇), (nv, nv): C q̇ = bias − gravity, and C + Cᵀ = Ṁ.  O(N · nv): out, in."""
+def coriolis_matrix(
+    mech: Mechanism, q: np.ndarray, qd: np.ndarray, form: str = "body"
+) -> np.ndarray:
+    """C(q, q̇), (nv, nv): C q̇ = bias − gravity, and C + Cᵀ = Ṁ.  O(N · nv): out, in.
+
+    form: "body" or "christoffel", which of the matrices that do so.
+    """
     H, phi = mech.H(q), mech.phi(q)
     V = _velocities(mech, H, phi)
     V_dash = _velocities_dash(mech, q, qd, H, phi, V)
@@ -85,11 +98,19 @@ def coriolis_matrix(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarra
     columns = {}
     for p, k in mech.inward():
         own, M = V[k] @ np.asarray(qd), mech.M[k]
-        gyroscopic = cross_force(own, M @ V[k]) + M @ cross_motion(own, V[k])
+        gyroscopic = cross_force(own, M @ V[k]) + M @ cross_motion(own, V[k])  # (10)
+        if form == "christoffel":
+            gyroscopic = 0.5 * (gyroscopic + _on_force(V[k], M @ own))  # (11)
         f[k] = f[k] + M @ V_dash[k] + gyroscopic  # (9)
         columns[k] = (H[k] @ f[k]).T
         f[p] = f[p] + phi[k] @ f[k]
     return mech.join_columns(columns, mech.nv).T
+
+
+def _on_force(V: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """h ×̄ V = V ×* h for every column of V."""
+    n, g = skew(h[:3]), skew(h[3:])
+    return -np.concatenate([n @ V[:3] + g @ V[3:], g @ V[:3]])
 
 
 def _symmetric(mech: Mechanism, rows: dict[int, np.ndarray]) -> np.ndarray:
