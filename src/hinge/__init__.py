@@ -97,6 +97,7 @@ __all__ = [
     "atan2",
     "base_parameters",
     "casadi",
+    "check_joint",
     "cluster",
     "compile",
     "control",
@@ -159,6 +160,7 @@ _LATER = {
     "atan2": "graph.functions",
     "base_parameters": "identification.base",
     "casadi": "",
+    "check_joint": "model.joint_check",
     "cluster": "",
     "control": "",
     "edit": "model",
@@ -202,6 +204,7 @@ if TYPE_CHECKING:
     from .identification.online import RecursiveIdentification
     from .model import edit
     from .model.builder import MechanismBuilder
+    from .model.joint_check import check_joint
     from .motion.ground import Ground
     from .motion.simulate import simulate
     from .motion.terrain import HeightField

@@ -65,6 +65,13 @@ class Polar(hinge.Joint):
         return np.array([np.zeros((2, 6)), [[0, 0, 0, 0, 1, 0], np.zeros(6)]])
 
 
+OF_HINGE = {
+    joint.__name__: joint()
+    for joint in (
+        hinge.Cylindrical, hinge.Fixed, hinge.Free, hinge.Planar, hinge.Prismatic, hinge.Revolute,
+        hinge.Spherical, hinge.Translation, hinge.Universal,
+    )
+}  # fmt: skip
 JOINTS = {"spiral": Spiral((1.0, 2.0, -0.5)), "polar": Polar()}
 
 
@@ -227,3 +234,67 @@ assert abs(fallen + 0.5 * 9.81 * 0.1**2 / RATIO) < 1e-12
 def test_code_kept_for_a_class_is_not_used_once_the_class_has_changed():
     for ratio in (1, 2):
         run_python(f"RATIO = {ratio}{EDITED}")
+
+
+class WithoutRate(Polar):
+    """H depends on q, and its rate is that of a constant one."""
+
+    H_rate = hinge.Joint.H_rate
+
+
+class WithoutSlope(Polar):
+    H_slope = hinge.Joint.H_slope
+
+
+class WithoutRateSlope(hinge.Universal):
+    H_rate_slope = hinge.Joint.H_rate_slope
+
+
+class OtherWay(Polar):
+    """Its hinge map is in the axes of the parent."""
+
+    def H(self, q):
+        R, _ = self.pose(q)
+        return np.array([[0, 0, 1, *(q[1] * R[:, 1])], [0, 0, 0, *R[:, 0]]])
+
+
+class Elsewhere(Polar):
+    def pose(self, q):
+        R, p = super().pose(q)
+        return R, p + np.array([0.0, 0.0, 0.5])
+
+
+class TwiceAsFar(Polar):
+    def integrate(self, q, dv):
+        return q + 2 * dv
+
+
+class Short(Polar):
+    def H(self, q):
+        return np.eye(6)[:1]
+
+
+MISTAKES = {
+    WithoutRate: "H_rate: H_rate.q, qd.*H changes by",
+    WithoutSlope: "H_slope: .*H changes by",
+    WithoutRateSlope: "H_rate_slope: .*H_rate changes by",
+    OtherWay: "H: H.q..T @ qd.*pose moves with",
+    Elsewhere: "is not the identity",
+    TwiceAsFar: "difference.*\n.*coordinate_rates",
+    Short: r"H.q. has shape .1, 6.; expected .2, 6.",
+}
+
+
+@pytest.mark.parametrize("kind", MISTAKES, ids=lambda kind: kind.__name__)
+def test_a_joint_that_does_not_fit_together_is_refused(kind):
+    with pytest.raises(
+        hinge.ModelError, match=f"{kind.__name__} does not fit(?s:.*{MISTAKES[kind]})"
+    ):
+        hinge.check_joint(kind())
+    with pytest.raises(hinge.ModelError, match=f"m: body 'b': joint class {kind.__name__}"):
+        hinge.MechanismBuilder("m").add("b", joint=kind())
+
+
+@pytest.mark.parametrize("name", ["polar", "spiral", *OF_HINGE])
+def test_joints_that_fit_together_are_not(name):
+    hinge.check_joint({**JOINTS, **OF_HINGE}[name])

@@ -12,6 +12,7 @@ from ..algebra.rotation import is_rotation, nearest_rotation
 from ..algebra.spatial import Inertia, Transform
 from ..errors import ModelError, warn_of_model
 from .joint import Joint, Mimic
+from .joint_check import check_unknown_joint
 from .joints import Fixed
 from .mechanism import GROUND, Body, Frame, Mechanism, did_you_mean, ground
 from .shapes import Shape
@@ -73,6 +74,7 @@ class MechanismBuilder:
             raise ModelError(f"{self._name}: two joints are named {joint_name!r}; rename one")
         where = f"{self._name}: body {name!r}"
         joint = _is_a(f"{where}: its joint", Joint, Fixed() if joint is None else joint)
+        check_unknown_joint(where, joint)
         placement = _pose(f"{where}: its placement", placement)
         offset = _pose(f"{where}: its offset", offset)
         inertia = Inertia() if inertia is None else inertia
