@@ -114,3 +114,11 @@ def _names():
     from hinge.jax import handler
 
     return list(handler._KNOWN)
+
+
+@pytest.mark.parametrize("transform", [jax.grad, jax.jit, jax.jacfwd, jax.vmap])
+def test_methods_of_the_robot_itself_say_where_jaxs_are(transform):
+    """They have no derivatives, and look at memory that what JAX traces does not have."""
+    q = jnp.ones((2, 3)) if transform is jax.vmap else jnp.ones(3)
+    with pytest.raises(hinge.ArgumentError, match="traced by JAX; hinge.jax has functions"):
+        transform(lambda q: ARM.gravity_forces(q).sum())(q)

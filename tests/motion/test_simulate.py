@@ -373,7 +373,7 @@ BAD = {
     "no force": (dict(tau=lambda t, q, qd: None), "tau gave None; does the function end in ret"),
     "two arguments": (dict(tau=lambda t, q: q), r"of \(t, q\); expected one of \(t, q, qd\)"),
     "other function": (dict(tau=np.sin), r"expected one of \(t, q, qd\) of one sample"),
-    "text": (dict(tau=lambda t, q, qd: "push"), "tau has dtype <U4; expected real numbers"),
+    "text": (dict(tau=lambda t, q, qd: "push"), "tau is .push.; expected"),
     "ragged": (dict(tau=lambda t, q, qd: [[1], [1, 2]]), "tau is ragged; expected shape"),
     "not finite": (dict(tau=lambda t, q, qd: q * np.nan), r"tau\[0\] is nan at t = 0; expected"),
     "not finite later": (

@@ -29,7 +29,7 @@ from ..specialize.arrays import array_shape, meaning
 from ..specialize.programs import explain, needed
 from .answers import Answer, ByColumns, ByKernel, answer_of, robot_kernel
 from .joint_data import JointData
-from .method import Numbers, compiled
+from .method import Numbers, compiled, unknown_argument
 from .settings import settled
 from .through_host import through_host
 
@@ -250,7 +250,9 @@ class Front(JointData):
     def integrate(
         self, q: ArrayLike, dv: ArrayLike, out: np.ndarray | None = None, **numbers: Unpack[Numbers]
     ) -> np.ndarray:
-        """q ⊞ dv: q after moving with velocity dv for a unit of time, (…, nq)."""
+        """q ⊞ dv: q after moving with velocity dv for a unit of time, (…, nq); for a step of dt
+        give dv = dt · q̇.
+        """
         ...
 
     @compiled()
@@ -506,7 +508,11 @@ class Front(JointData):
         return [self._argument(n, x, static) for n, x in given.items()]
 
     def _refuse(self, where: str, numbers: Mapping[str, Any]) -> None:
-        """Calls that are made for a mechanism take no numbers of it."""
+        """Calls that are made for a mechanism take no numbers of it, and no other keywords."""
+        method = getattr(type(self), where.partition(" of ")[0])
+        for name in (n for n in numbers if n not in PARAMETERS):
+            known = list(inspect.signature(method).parameters)[1:-1]
+            raise ArgumentError(f"{where}: {unknown_argument(name, known)}")
         if numbers:
             raise ArgumentError(
                 f"{where} takes no {' or '.join(numbers)}: it is made for the mechanism as it is; "

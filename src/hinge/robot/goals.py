@@ -124,7 +124,7 @@ def _goal(
     x = _numbers(where, name, target)
     if not isinstance(frame, Task):
         if kind is None:
-            kind = "position" if x.shape[-1:] == (3,) else "pose"
+            kind = _assumed_kind(where, name, x)
         frame = Task(frame, check_choice(where, "task", kind, KINDS))
     if frame.frame is not None:
         robot.mechanism.frame(frame.frame)
@@ -140,6 +140,18 @@ def _goal(
             raise ArgumentError(f"{where}: {name} has a direction (0, 0, 0); expected vectors")
         argument = argument._replace(value=x / length)
     return frame, argument
+
+
+def _assumed_kind(where: str, name: str, x: np.ndarray) -> str:
+    """What a target of that shape is, unless it could be two things."""
+    if x.shape[-1:] != (3,):
+        return "pose"
+    if x.shape[-2:] == (3, 3) and np.isfinite(x).all() and not _wrong_rotations(x).any():
+        raise ArgumentError(
+            f"{where}: {name} has shape {x.shape}: a rotation, or three points? say "
+            f'task="orientation" or task="position"'
+        )
+    return "position"
 
 
 # what a task takes of a pose
@@ -188,10 +200,7 @@ def _check_rotations(where: str, name: str, kind: str, x: np.ndarray) -> None:
     n = x.shape[-1]
     if x.ndim < 2 or x.shape[-2:] != (n, n) or n not in (3, 4) or _is_one_pose(x):
         return
-    R = x[..., :3, :3]
-    with np.errstate(invalid="ignore", over="ignore"):
-        off = np.abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max(axis=(-1, -2))
-        wrong = (off > 1e-6) | (np.linalg.det(R) < 0)
+    wrong = _wrong_rotations(x[..., :3, :3])
     if n == 4:
         wrong |= (x[..., 3, :] != (0, 0, 0, 1)).any(axis=-1)
     wrong &= (np.isfinite(x).all(axis=(-1, -2))) | (x.ndim == 2)
@@ -203,3 +212,10 @@ def _check_rotations(where: str, name: str, kind: str, x: np.ndarray) -> None:
         raise ArgumentError(
             f"{where}: {which} is not a {word}: expected {form}, got {x[at].tolist()}"
         )
+
+
+def _wrong_rotations(R: np.ndarray) -> np.ndarray:
+    """Which matrices (…, 3, 3) are no rotations: (…)."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        off = np.abs(R @ R.swapaxes(-1, -2) - np.eye(3)).max(axis=(-1, -2))
+        return (off > 1e-6) | (np.linalg.det(R) < 0)

@@ -32,7 +32,19 @@ from .settings import settled
 if TYPE_CHECKING:
     from .front import Front
 
-__all__ = ["Method", "Numbers", "bound", "compiled", "methods_of"]
+__all__ = ["Method", "Numbers", "bound", "compiled", "methods_of", "unknown_argument"]
+
+# settings that are names of frames
+_NAMES = ("frame", "frames")
+# what other libraries, and habit, call an argument
+_SYNONYMS = {
+    **dict.fromkeys(("q_init", "q_start", "q_guess", "initial", "initial_guess", "x0"), "q0"),
+    **dict.fromkeys(("v", "dq", "qdot", "qvel"), "qd"),
+    **dict.fromkeys(("a", "ddq", "qddot", "qacc"), "qdd"),
+    **dict.fromkeys(("u", "torque", "torques"), "tau"),
+    **dict.fromkeys(("link", "body", "frame_name"), "frame"),
+    **dict.fromkeys(("fext", "external_forces", "wrenches"), "f_ext"),
+}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -140,6 +152,11 @@ class Method:
                 out = value
             elif p.is_array:
                 arrays[p.name] = value
+            elif p.name in _NAMES and isinstance(value, np.ndarray) and value.dtype.kind in "fiu":
+                raise ArgumentError(
+                    f"{where}: {p.name} is an array of shape {value.shape}; expected a name; it "
+                    f"takes {', '.join(other.name for other in parameters)}"
+                )
             elif p.required or not _is_default(p, value):
                 x = settled(robot.mechanism, where, p.name, value, self.split_per_sample)
                 (arrays if isinstance(x, np.ndarray) else static)[p.name] = x
@@ -268,10 +285,17 @@ def _strange(name: str, twice: bool, names: list[str]) -> str:
     """What is wrong with an argument of that name."""
     if twice:
         return f"{name} is given twice, by place and by name"
+    return unknown_argument(name, names)
+
+
+def unknown_argument(name: str, names: Sequence[str]) -> str:
+    """What is wrong with a keyword that is not among the names, and which was meant."""
     if name in PARAMETERS:
         return (
             f"{name} is folded into this robot's kernels; to give it with calls, make the robot "
             f"with hinge.Robot(mechanism, parameters=({name!r},)), or another with "
             f"hinge.model.parameters.with_parameters(mechanism, {name}=…)"
         )
-    return f"{name} is not an argument; {did_you_mean(name, names)}"
+    meant = _SYNONYMS.get(name)
+    hint = f"did you mean {meant!r}?" if meant in names else did_you_mean(name, names)
+    return f"{name} is not an argument; {hint}"

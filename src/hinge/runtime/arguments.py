@@ -169,9 +169,10 @@ def checked_out(
         good = isinstance(x, np.ndarray) and x.dtype == dtype and x.shape == shape
         # a masked array would keep its mask
         if not good or not x.flags.carray or hasattr(x, "mask"):
+            given = f", but {x!r}" if np.isscalar(x) else ""
             raise ArgumentError(
                 f"{where}: out is not a writeable, aligned, C-contiguous {dtype} array of shape "
-                f"{shape}"
+                f"{shape}{given}"
             )
     if len(given) != len(shapes):
         raise ArgumentError(f"{where}: out has {len(given)} arrays; expected {len(shapes)}")
@@ -191,6 +192,8 @@ def _array(where: str, a: Argument) -> np.ndarray:
             f"{where}: {a.name} has masked entries; expected numbers throughout: fill them in, or "
             f"leave such samples out"
         )
+    if isinstance(a.value, str):
+        raise ArgumentError(f"{where}: {a.name} is {a.value!r}; expected {a.expected}")
     try:
         x = np.asarray(a.value)
     except ValueError:

@@ -36,7 +36,7 @@ class Guest:
             return x
         if kind.package == "torch":
             return _tensor(where, x)
-        if hasattr(x, "aval") and not hasattr(x, "addressable_data"):
+        if self.package == "jax" and isinstance(x, sys.modules["jax"].core.Tracer):
             raise ArgumentError(
                 f"{where}: an array is being traced by JAX; hinge.jax has functions for that"
             )
