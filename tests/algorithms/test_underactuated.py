@@ -293,6 +293,10 @@ def test_wrong_splits_say_so():
         robot.hybrid_dynamics(*given, ["joint9"])
     with pytest.raises(ArgumentError, match=r"active has shape \(3,\).*nv = 9 DoF"):
         robot.hybrid_dynamics(*given, [True, False, True])
+    used_up = (name for name in robot.joint_names)
+    tuple(used_up)
+    with pytest.raises(ArgumentError, match="active is a generator that gives nothing"):
+        robot.hybrid_dynamics(*given, used_up)
     with pytest.raises(ArgumentError, match="expected true or false for each DoF"):
         robot.hybrid_dynamics(*given, np.full(9, 0.5))
     with pytest.raises(ArgumentError, match=r"other than true \(1\) and false \(0\)"):

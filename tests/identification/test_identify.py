@@ -206,6 +206,8 @@ BAD = {
     "t has a gap of 5.01": lambda s: {"t": s.t + 5.0 * (np.arange(1000) > 300)},
     "t is not uniform": lambda s: {"t": s.t + 1e-3 * np.sin(np.arange(1000))},
     "are these degrees": lambda s: {"q": np.degrees(s.q), "qd": np.degrees(s.qd)},
+    r"tau is 10\d\d times.*another unit": lambda s: {"tau": 1000 * s.noisy},
+    r"tau is 0.00\d* times": lambda s: {"tau": 0.001 * s.noisy},
     r"qd\[:, 0\] is 57.3 times the slope of q\[:, 0\]": lambda s: {"qd": np.degrees(s.qd)},
     "without qdd the times t": lambda s: {"qdd": None, "t": None},
     "a cutoff needs the times": lambda s: {"cutoff": 3.0, "t": None},

@@ -46,6 +46,9 @@ _CHUNK = 1 << 22
 _UNKNOWN = 0.3
 # what data show less than this, beside the strongest, they do not show
 _SHOWN = 1e-8
+# torques that correlate with those of the file by more than this, and are so many times as large,
+# or as small, are taken to be in another unit
+_ALIKE, _OTHER_UNIT = 0.5, 100.0
 # how firmly single numbers of bodies are held, relative to all that data say of them
 _HELD = 1e4
 
@@ -250,7 +253,8 @@ def identify(
     robust: samples far off count less (Huber), and each joint by its own noise.
     spread: how far off the robot's numbers may be, as a factor e^spread: what motion does not show
     stays near them.  max_misfit: with more of the torque unexplained than this, it raises.
-    check_units: whether angles that look like degrees, or rates that are not those of q, do so.
+    check_units: whether angles that look like degrees, rates that are not those of q, or torques
+    that are those of the robot in another unit do so.
     """
     task = Task(robot, joint_terms, known, spread)
     check_number(task.where, "max_misfit", max_misfit, 0.0)
@@ -262,6 +266,8 @@ def identify(
     rest = task.unexplained(motion.q, motion.qd, motion.qdd, motion.tau)
     motion = replace(motion, tau=rest)
     _check_motion(task, motion)
+    if check_units:
+        _check_scale(task, motion)
     values, noise, residuals, information = _fitted(task, motion, robust)
     if not (misfit := _misfit(motion, residuals)) <= max_misfit:
         raise ArgumentError(
@@ -294,6 +300,22 @@ def _check_motion(task: Task, motion: Motion) -> None:
         raise ArgumentError(
             f"{task.where}: q is the same in all samples: nothing can be learned from a robot that "
             f"stands still; hinge.exciting_trajectory makes a motion that shows everything"
+        )
+
+
+def _check_scale(task: Task, motion: Motion) -> None:
+    """Refuse torques that look like those of the file in another unit."""
+    expected = task.robot.inverse_dynamics(motion.q, motion.qd, motion.qdd)
+    both, own, theirs = (
+        float((a * b).sum())
+        for a, b in ((motion.tau, expected), (expected, expected), (motion.tau, motion.tau))
+    )
+    alike = both**2 > _ALIKE**2 * own * theirs
+    if alike and not 1 / _OTHER_UNIT < abs(both) / own < _OTHER_UNIT:
+        raise ArgumentError(
+            f"{task.where}: tau is {both / own:.4g} times what the file's masses need in this "
+            f"motion, and alike in form: is it in another unit? Give N m and N, or "
+            f"check_units=False if it is"
         )
 
 

@@ -306,6 +306,11 @@ class Mechanism:
     def driven(self, active: Any) -> np.ndarray:
         """1 for active DoF, 0 for passive ones: (nv,); active: names of joints, or such a mask."""
         mask = _marks(active)
+        if not mask.size and isinstance(active, Iterator):
+            raise ArgumentError(
+                f"{self.name!r}: active is a {type(active).__name__} that gives nothing, used up "
+                f"perhaps; expected a tuple of names of joints, () for none"
+            )
         if all(isinstance(name, str) for name in mask.flat):
             chosen, mask = mask.flat, np.zeros(self.nv)
             for name in chosen:

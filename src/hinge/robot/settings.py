@@ -60,6 +60,8 @@ def _looked_at(active: Any) -> Any:
     if isinstance(active, (str, np.ndarray)) or not isinstance(active, Iterable):
         return active
     words = tuple(active)
+    if not words:
+        return active
     lengths = {len(word) if isinstance(word, (list, tuple, np.ndarray)) else -1 for word in words}
     return np.array(words) if len(lengths) == 1 and -1 not in lengths else words
 
