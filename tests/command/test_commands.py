@@ -1,11 +1,13 @@
 """Commands about a robot file: simulate, bench, codegen; good, bad and interrupted."""
 
 import csv
+import subprocess
 
 import numpy as np
 import pytest
 
 import hinge
+import with_c
 from hinge import zoo
 from hinge.cli import main
 from hinge.command import bench, peers, simulate
@@ -145,10 +147,15 @@ def test_simulate_refuses_numbers_that_do_not_fit(file, refused, words, said):
 def test_codegen_writes_what_the_kernel_has(file, capsys):
     robot = hinge.load(file)
     kernel = robot.kernel("forward_dynamics", "q", "qd", "tau")
-    assert main(["codegen", file, "--function", "forward_dynamics"]) == 0
-    assert capsys.readouterr().out == kernel.source("c")
-    assert main(["codegen", file, "--function", "forward_dynamics", "--language=cuda"]) == 0
-    assert capsys.readouterr().out == kernel.source("cuda")
+    words = ["--function", "forward_dynamics", "--prefix="]
+    assert main(["codegen", file, *words]) == 0
+    code = capsys.readouterr().out
+    assert code[code.index("#include") :] == kernel.source("c")[kernel.source("c").index("#inc") :]
+    orders = " *   Entries of q: shoulder[0], elbow[1], rail[2].\n"
+    assert orders in code and orders.replace("q:", "velocities and forces:") in code
+    assert main(["codegen", file, *words, "--language=cuda"]) == 0
+    assert "forward_dynamics(const double *q" in (code := capsys.readouterr().out)
+    assert code[code.index("#ifndef") :] == (s := kernel.source("cuda"))[s.index("#ifndef") :]
     words = ["--language", "llvm", "--output", "fd.ll"]
     assert main(["codegen", file, "--function", "forward_dynamics", *words]) == 0
     assert "wrote forward_dynamics(q, qd, tau) of 'bot[/x]'" in capsys.readouterr().out
@@ -159,9 +166,35 @@ def test_codegen_writes_what_the_kernel_has(file, capsys):
     assert "float q[3]" in code and "double q" not in code
 
 
+@with_c.compiled
+def test_functions_of_two_robots_are_linked(file, tmp_path, capsys):
+    hinge.save(zoo.pendulum(2), "other.urdf")
+    for name in (file, "other.urdf"):
+        assert main(["codegen", name, "-o", f"{name}.c"]) == 0
+        assert f"to {name}.c and {name}.h" in capsys.readouterr().out
+    prototype = "void pendulum2_inverse_dynamics(const double *q, const double *qd, "
+    assert prototype in (tmp_path / "other.urdf.h").read_text()
+    (tmp_path / "main.c").write_text(
+        '#include "bot.urdf.h"\n#include "other.urdf.h"\nint main(void) {'
+        "double x[3] = {0.3, 0.2, 0.1}, a[3], b[2]; bot_x_inverse_dynamics(x, x, x, a);"
+        "pendulum2_inverse_dynamics(x, x, x, b); return a[0] + b[0] == 0.0; }"
+    )
+    files = ["main.c", "bot.urdf.c", "other.urdf.c", "-lm", "-o", "both"]
+    subprocess.run([with_c.CC, *with_c.FLAGS, *files], check=True)
+    assert subprocess.run(["./both"]).returncode == 0
+
+
+def test_a_header_of_somebody_else_stays(file, refused, tmp_path):
+    (tmp_path / "arm.h").write_text("mine")
+    assert "arm.h, where its header goes, is not of hinge" in refused("codegen", file, "-oarm.c")
+    assert (tmp_path / "arm.h").read_text() == "mine"
+    assert main(["codegen", file, "-ohand.c"]) == main(["codegen", file, "-ohand.c"]) == 0
+
+
 @pytest.mark.parametrize(
     "words, said",
     [
+        (["--output", "x.h"], "its header has this name; expected a name in .c"),
         (["--language", "java"], "--language java; expected c, cuda, llvm"),
         (["--function", "forward_dynamic"], "did you mean 'forward_dynamics'?"),
         (["--function", "hybrid_dynamics"], "needs active, which a command line cannot give"),

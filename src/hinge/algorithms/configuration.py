@@ -63,13 +63,13 @@ def random_velocity(
     return _drawn(mech, shape, drawn)
 
 
-@algorithm()
+@algorithm(result="q_new")
 def integrate(mech: Mechanism, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
     """q ⊞ dv: the configuration after moving with the constant velocity dv for a unit of time."""
     return _leaders(mech, lambda joint, qk, dvk: joint.integrate(qk, dvk), (q, "q"), (dv, "v"))
 
 
-@algorithm()
+@algorithm(result="dv")
 def difference(mech: Mechanism, q0: np.ndarray, q1: np.ndarray) -> np.ndarray:
     """q1 ⊟ q0: the velocity (nv,) that leads from q0 to q1 in a unit of time."""
     return _leaders(mech, lambda joint, a, b: joint.difference(a, b), (q0, "q"), (q1, "q"))

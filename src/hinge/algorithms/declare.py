@@ -69,6 +69,7 @@ class Algorithm(NamedTuple):
     loops have to know them from others.
     composed: it does little but call other algorithms, so that where these are loops over many
     bodies its source may run as it is.
+    result: the symbol of its one result, such as tau; several have the names of their tuple.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Algorithm(NamedTuple):
     independent_joints: bool
     composed: bool
     reads_passive: bool = False
+    result: str = "result"
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
@@ -106,13 +108,14 @@ def algorithm(
     independent_joints: bool = False,
     composed: bool = False,
     reads_passive: bool = False,
+    result: str = "result",
     aliases: tuple[str, ...] = (),
 ) -> Callable[[F], F]:
     """Declare a function as an algorithm; the words are those of `Algorithm`."""
 
     def declare(function: F) -> F:
         public = _answering(for_any_mechanism(function) if independent_joints else function)
-        properties = joint_level, loops, independent_joints, composed, reads_passive
+        properties = joint_level, loops, independent_joints, composed, reads_passive, result
         declared = Algorithm(function.__name__, public, *properties)
         ALGORITHMS.update(dict.fromkeys((function.__name__, *aliases), declared))
         return public

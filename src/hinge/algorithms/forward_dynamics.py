@@ -31,7 +31,7 @@ from .riccati import released
 __all__ = ["aba", "forward_dynamics"]
 
 
-@algorithm(joint_level=True, loops=True, independent_joints=True, aliases=("aba",))
+@algorithm(joint_level=True, loops=True, independent_joints=True, aliases=("aba",), result="qdd")
 def forward_dynamics(
     mech: Tree,
     q: np.ndarray,

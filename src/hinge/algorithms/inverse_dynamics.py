@@ -24,7 +24,7 @@ from .declare import algorithm
 __all__ = ["bias_forces", "gravity_forces", "inverse_dynamics", "joint_forces", "motion", "rnea"]
 
 
-@algorithm(joint_level=True, loops=True, aliases=("rnea",))
+@algorithm(joint_level=True, loops=True, aliases=("rnea",), result="tau")
 def inverse_dynamics(
     mech: Tree,
     q: np.ndarray,
@@ -80,7 +80,7 @@ def motion(
     return Motion(V, alpha, f)
 
 
-@algorithm(joint_level=True, loops=True)
+@algorithm(joint_level=True, loops=True, result="tau")
 def bias_forces(
     mech: Tree, q: np.ndarray, qd: np.ndarray, f_ext: np.ndarray | None = None
 ) -> np.ndarray:
@@ -88,7 +88,7 @@ def bias_forces(
     return inverse_dynamics(mech, q, qd, np.zeros(mech.nv), f_ext)
 
 
-@algorithm(joint_level=True, loops=True)
+@algorithm(joint_level=True, loops=True, result="tau")
 def gravity_forces(mech: Tree, q: np.ndarray) -> np.ndarray:
     """g(q): the joint forces that hold the mechanism still, (nv,).  O(N)."""
     still = np.zeros(mech.nv)

@@ -42,19 +42,19 @@ __all__ = [
 Reference = Literal["aligned", "body", "world"]
 
 
-@algorithm()
+@algorithm(result="poses")
 def poses(mech: Mechanism, q: np.ndarray) -> np.ndarray:
     """X_WB of every body: (n_bodies, 4, 4), in the order of `body_names`.  O(N)."""
     return np.array([X.matrix for X in _body_poses(mech, q)[1:]]).reshape(-1, 4, 4)
 
 
-@algorithm()
+@algorithm(result="pose")
 def frame_pose(mech: Mechanism, q: np.ndarray, frame: str) -> np.ndarray:
     """X_WF of one frame: (4, 4).  O(depth)."""
     return _frame_pose(mech, q, mech.frame(frame)).matrix
 
 
-@algorithm(loops=True)
+@algorithm(loops=True, result="J")
 def jacobian(
     mech: Descents, q: np.ndarray, frame: str, reference: Reference = "aligned"
 ) -> np.ndarray:
@@ -72,7 +72,7 @@ def jacobian(
     return mech.join_descent(F.body, J, 6)
 
 
-@algorithm()
+@algorithm(result="velocity")
 def frame_velocity(
     mech: Mechanism, q: np.ndarray, qd: np.ndarray, frame: str, reference: Reference = "aligned"
 ) -> np.ndarray:
@@ -82,7 +82,7 @@ def frame_velocity(
     return _expressed(F.transfer.T @ V[F.body], _frame_pose(mech, q, F), reference)
 
 
-@algorithm()
+@algorithm(result="acceleration")
 def frame_acceleration(
     mech: Mechanism,
     q: np.ndarray,

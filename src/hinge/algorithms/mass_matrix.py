@@ -32,7 +32,7 @@ from .riccati import riccati
 __all__ = ["crba", "mass_matrix", "mass_matrix_inverse"]
 
 
-@algorithm(joint_level=True, loops=True, aliases=("crba",))
+@algorithm(joint_level=True, loops=True, aliases=("crba",), result="M")
 def mass_matrix(mech: Branches, q: np.ndarray, axes: Axes = "body") -> np.ndarray:
     """M(q), the symmetric (nv, nv) with ½ q̇ᵀ M q̇ the kinetic energy.  O(N · depth).
 
@@ -52,7 +52,7 @@ def mass_matrix(mech: Branches, q: np.ndarray, axes: Axes = "body") -> np.ndarra
     return mech_.join_matrix(blocks)
 
 
-@algorithm(joint_level=True, loops=True, independent_joints=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True, result="M_inverse")
 def mass_matrix_inverse(mech: Branches, q: np.ndarray, axes: Axes = "body") -> np.ndarray:
     """M(q)⁻¹, (nv, nv), without forming M.  O(N · nv).
 

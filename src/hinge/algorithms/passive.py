@@ -24,7 +24,7 @@ __all__ = ["dry_friction", "passive_forces", "spring_energy"]
 _STICTION_SPEED = 1.5e-2
 
 
-@algorithm()
+@algorithm(result="tau")
 def passive_forces(mech: Mechanism, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
     """The joint forces of springs, damping and friction: (nv,) (1).  O(N)."""
     parts = zip(mech.bodies, mech.coordinates(q), mech.rates(qd), strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from ..errors import ArgumentError
 from ..model.mechanism import did_you_mean
 from ..robot import Robot
 from ..runtime.progress import during
-from ..specialize.arrays import is_array
+from ..specialize.arrays import PER_DOF, is_array
 from .common import add_robot, check_folder, loaded, parser, say
 
 __all__ = ["add", "run"]
@@ -30,13 +31,22 @@ def add(commands: Any) -> None:
         "write an algorithm for this robot as source code",
         "hinge codegen panda.urdf --function forward_dynamics --output panda.c",
         "hinge codegen panda.urdf --function jacobian --frame panda_hand --dtype float32",
+        "hinge codegen panda.urdf --prefix left_ --output left.c",
     )
     add_robot(codegen)
     codegen.add_argument("--function", default="inverse_dynamics", help="name of an algorithm")
     codegen.add_argument("--frame", help="for functions of a frame, its name")
     codegen.add_argument("--language", default="c", help="c (the default), cuda or llvm")
     codegen.add_argument("--dtype", default="float64", help="float64 (the default) or float32")
-    codegen.add_argument("-o", "--output", help="a file; without it the code is printed")
+    codegen.add_argument(
+        "--prefix",
+        help="of the function's name, in C and CUDA; by default the robot's name, '' for none",
+    )
+    codegen.add_argument(
+        "-o",
+        "--output",
+        help="a file; C gets a header beside it; without --output the code is printed",
+    )
 
 
 def run(console: Console, given: argparse.Namespace) -> None:
@@ -50,15 +60,57 @@ def run(console: Console, given: argparse.Namespace) -> None:
     robot = Robot(loaded(aside, given).mechanism, dtype=given.dtype)
     with during(f"writing {given.function} of {robot.name}"):
         kernel = robot.kernel(given.function, *arrays, **static)
-        code, operations = kernel.source(given.language), sum(kernel.program.ops)
+        words = {
+            "prefix": f"{robot.name}_" if given.prefix is None else given.prefix,
+            "about": "\n".join(_orders(robot, arrays)),
+        }
+        files = {given.output: kernel.source(given.language, **words)}
+        if given.language == "c" and given.output:
+            files[str(_header(given.output))] = kernel.source("header", **words)
+        operations = sum(kernel.program.ops)
     if not given.output:
-        sys.stdout.write(code)
+        sys.stdout.write(files[None])
         return
-    Path(given.output).write_text(code, encoding="utf-8")
+    for name, code in files.items():
+        Path(name).write_text(code, encoding="utf-8")
     say(
         console,
         f"wrote {given.function}({', '.join([*arrays, *static])}) of {robot.name!r}, "
-        f"{operations} operations in {given.dtype}, to {given.output}",
+        f"{operations} operations in {given.dtype}, to {' and '.join(files)}",
+    )
+
+
+def _header(output: str) -> Path:
+    """Where the header of a file of C goes."""
+    header = Path(output).with_suffix(".h")
+    if header == Path(output):
+        raise ArgumentError(f"--output {output}: its header has this name; expected a name in .c")
+    if header.exists() and "made by hinge" not in header.read_text("utf-8", errors="replace"):
+        raise ArgumentError(
+            f"--output {output}: {header}, where its header goes, is not of hinge; give another "
+            f"name, or move it away"
+        )
+    return header
+
+
+def _orders(robot: Robot, arrays: Iterable[str]) -> Iterator[str]:
+    """What stands where in arrays with a number for each degree of freedom or body."""
+    yield f"Robot {robot.name}, in SI units and radians."
+    if "q" in arrays:
+        yield f"  Entries of q: {_slices(robot.joint_names, robot.q_slice)}."
+    if any(name in PER_DOF for name in arrays):
+        yield f"  Entries of velocities and forces: {_slices(robot.joint_names, robot.v_slice)}."
+    if "f_ext" in arrays:
+        yield f"  Rows of f_ext, (moment; force) in body axes: {', '.join(robot.body_names)}."
+
+
+def _slices(names: Iterable[str], of: Callable[[str], slice]) -> str:
+    """Joints with their entries, those of no degree of freedom left out."""
+    entries = {name: of(name) for name in names}
+    return ", ".join(
+        f"{name}[{s.start}]" if s.stop == s.start + 1 else f"{name}[{s.start}:{s.stop}]"
+        for name, s in entries.items()
+        if s.stop > s.start
     )
 
 

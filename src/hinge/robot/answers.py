@@ -431,7 +431,8 @@ def robot_kernel(
     known = known_jacobian(*asked), known_hessian(*asked)
     plan = route(*asked, climbs=climbs, solves=True).plan
     systems = partial(robot_systems, *asked) if plan == "systems" else None
-    return Kernel(make, title, arrays, dtype, backend, key, True, *known, systems)
+    results = (ALGORITHMS[name].result,)
+    return Kernel(make, title, arrays, dtype, backend, key, True, *known, systems, results)
 
 
 _OURS = f"{__name__.partition('.')[0]}."

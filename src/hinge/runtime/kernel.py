@@ -60,10 +60,12 @@ class Kernel(Generic[P, R]):
         jacobian: Callable[[], Program] | None = None,
         hessian: Callable[[], Program] | None = None,
         systems: Callable[[], Systems] | None = None,
+        results: Sequence[str] = (),
     ) -> None:
         """program: or what makes it, called when no compiled code is found under the key.
 
-        name, names: of the function and its arguments, for messages.
+        name, names: of the function and its arguments, for messages and sources.
+        results: names of the results in sources, where they are no fields of a tuple.
         backend: what it runs on, None for this machine's CPU.
         strict: a sample with a result that is not finite has NaN in all its results.
         jacobian: of a kernel whose arrays are vectors, makes the program of ∂y/∂x for each result y
@@ -75,12 +77,12 @@ class Kernel(Generic[P, R]):
         self.backend = backend or Cpu()
         self.jacobian, self.hessian = jacobian, hessian
         self._source = Source(program, name, self.dtype, strict, key, systems)
-        self._names = names
+        self._names, self._results = names, results
         self._ready: dict[Backend, Loaded] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """What was made of it with its code; loaded is that where it comes to."""
-        own = ("name", "dtype", "backend", "jacobian", "hessian", "_source", "_names")
+        own = ("name", "dtype", "backend", "jacobian", "hessian", "_source", "_names", "_results")
         return {name: self.__dict__[name] for name in own}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -123,21 +125,42 @@ class Kernel(Generic[P, R]):
         count = len(self.artifact.inputs)
         return tuple(self._names) or tuple(f"argument {i + 1}" for i in range(count))
 
-    def source(self, kind: str | None = None) -> str:
+    def source(
+        self,
+        kind: str | None = None,
+        *,
+        prefix: str = "",
+        results: Sequence[str] | None = None,
+        about: str = "",
+    ) -> str:
         """The code as text: in the language of the backend ("llvm" on a CPU), in "c", or in "cuda".
 
-        "cuda" is a header with a function for kernels of one's own, on a card and in C++.
+        "cuda" is a header with a function for CUDA kernels and C++; "header" is the one that
+        declares the function of "c".
+        prefix: put before the name of the function in C and CUDA, so that programs of several
+        robots can be linked; results: names of the results there; about: lines for the comment.
         """
         own = self.backend.language
         if kind in (own, None):
             return self.backend.text(self._source.program_for(self.backend), self._source.settings)
-        if kind in ("c", "cuda"):
-            from ..emit.c.dialect import C99, CUDA
+        if kind in ("c", "cuda", "header"):
+            from ..emit.c.dialect import DIALECTS
             from ..emit.c.source import c_source
 
-            scalar, dialect = self._source.settings.scalar, C99 if kind == "c" else CUDA
-            return c_source(self.program, scalar, self._names or None, dialect=dialect)
-        raise ArgumentError(f"{self.name}: source is {kind!r}; expected {own!r}, 'c' or 'cuda'")
+            if results is None and len(self.program.outputs) == len(self._results):
+                results = self._results
+            return c_source(
+                self.program,
+                self._source.settings.scalar,
+                self._names or None,
+                results,
+                about,
+                DIALECTS[kind],
+                prefix,
+            )
+        raise ArgumentError(
+            f"{self.name}: source is {kind!r}; expected {own!r}, 'c', 'header' or 'cuda'"
+        )
 
     @made_once
     def _loaded(self) -> Loaded:

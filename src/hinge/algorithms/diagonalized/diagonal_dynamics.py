@@ -69,7 +69,7 @@ class _Rates(NamedTuple):
     A: Any
 
 
-@algorithm(joint_level=True, loops=True, independent_joints=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True, result="nu_dot")
 def diagonal_dynamics(
     mech: Tree,
     q: np.ndarray,
@@ -104,7 +104,7 @@ def diagonal_dynamics(
     return mech.join(nud)
 
 
-@algorithm(joint_level=True, loops=True, independent_joints=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True, result="C")
 def diagonal_coriolis(
     mech: Tree,
     q: np.ndarray,

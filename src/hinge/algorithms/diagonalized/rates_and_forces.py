@@ -63,7 +63,7 @@ class Spread(NamedTuple):
     V: Any
 
 
-@algorithm(joint_level=True, loops=True, independent_joints=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True, result="nu")
 def total_rates(mech: Tree, q: np.ndarray, qd: np.ndarray, normalized: bool = True) -> np.ndarray:
     """ν = mᵀ q̇, (nv,): half its square is the kinetic energy; not normalized: ξ.  O(N): in, out."""
     H, phi, qd_ = mech.H(q), mech.phi(q), mech.rates(qd)
@@ -77,7 +77,7 @@ def total_rates(mech: Tree, q: np.ndarray, qd: np.ndarray, normalized: bool = Tr
     return mech.join(nu)
 
 
-@algorithm(joint_level=True, loops=True, independent_joints=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True, result="qd")
 def joint_rates(mech: Tree, q: np.ndarray, nu: np.ndarray, normalized: bool = True) -> np.ndarray:
     """q̇ = m⁻ᵀ ν, (nv,), the inverse of `total_rates`; not normalized: nu is ξ.  O(N): in, out."""
     H, phi = mech.H(q), mech.phi(q)
@@ -98,7 +98,7 @@ def spread(
     return Spread(xi, qd, V_plus, V)
 
 
-@algorithm(joint_level=True, loops=True, independent_joints=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True, result="eps")
 def working_forces(
     mech: Tree,
     q: np.ndarray,
@@ -121,7 +121,7 @@ def working_forces(
     return mech.join(eps)
 
 
-@algorithm(joint_level=True, loops=True, independent_joints=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True, result="tau")
 def joint_forces(mech: Tree, q: np.ndarray, eps: np.ndarray, normalized: bool = True) -> np.ndarray:
     """τ = m ε, (nv,), the inverse of `working_forces`; not normalized: eps is κ.  O(N): in, in."""
     H, phi, eps_ = mech.H(q), mech.phi(q), mech.rates(eps)
@@ -135,7 +135,7 @@ def joint_forces(mech: Tree, q: np.ndarray, eps: np.ndarray, normalized: bool = 
     return mech.join(tau)
 
 
-@algorithm(joint_level=True, loops=True, independent_joints=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True, result="eps")
 def working_gravity(mech: Tree, q: np.ndarray, normalized: bool = True) -> np.ndarray:
     """ε_g = −m⁻¹ g(q), (nv,): what gravity does to each ν, joint by joint.  O(N): in, out."""
     H, phi = mech.H(q), mech.phi(q)

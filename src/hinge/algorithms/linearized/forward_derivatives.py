@@ -73,7 +73,7 @@ class ForwardDynamicsDerivatives(NamedTuple):
     dtau: np.ndarray
 
 
-@algorithm(joint_level=True, loops=True, independent_joints=True)
+@algorithm(joint_level=True, loops=True, independent_joints=True, result="dqdd")
 def forward_dynamics_jvp(
     mech: Mechanism,
     q: np.ndarray,

@@ -59,7 +59,7 @@ class InverseDynamicsDerivatives(NamedTuple):
     dqdd: np.ndarray
 
 
-@algorithm(joint_level=True, loops=True)
+@algorithm(joint_level=True, loops=True, result="dtau")
 def inverse_dynamics_jvp(
     mech: Mechanism,
     q: np.ndarray,

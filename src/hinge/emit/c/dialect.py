@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["C99", "CUDA", "Dialect"]
+__all__ = ["C99", "CUDA", "DECLARATION", "DIALECTS", "Dialect"]
 
 _PART = """/* kept apart: joined again, the parts would take long to compile */
 #if defined(__GNUC__)
@@ -60,3 +60,7 @@ class Dialect:
 
 C99 = Dialect("C99", "void", "PART", _PART, "#include <math.h>")
 CUDA = Dialect("CUDA and C++", "HINGE_DEVICE void", "HINGE_PART void", "", _MATH, (_DEVICE,))
+# the header of a file of C99: no code
+DECLARATION = Dialect("the declaration for C and C++", "void", "", "", "")
+# by the names that users give
+DIALECTS = {"c": C99, "header": DECLARATION, "cuda": CUDA}

@@ -61,9 +61,10 @@ class Front:
         results: Sequence[str] | None,
         about: str,
         dialect: Dialect,
+        prefix: str = "",
     ) -> None:
         self.program, self.scalar, self.about, self.dialect = program, scalar, about, dialect
-        self.name = function_name(program.name)
+        self.name = function_name(prefix + program.name)
         self._texts = _one_each(program, "argument", "in", names, program.inputs)
         self._texts += _one_each(program, "result", "out", results, program.outputs)
         self.arguments: list[Array] = []
@@ -94,6 +95,21 @@ class Front:
             parts += [f"{head};", code]
         return "\n\n".join(parts) + "\n"
 
+    def declaration(self) -> str:
+        """The header: what the function of the file is, for C and C++."""
+        self.settle(())
+        guard = f"HINGE_{self.name}_H".upper()
+        prototype = self.head(self.dialect.public, self.name, self.arrays)
+        parts = [
+            _comment(self._notes(self.dialect.name)),
+            f"#ifndef {guard}\n#define {guard}",
+            '#ifdef __cplusplus\nextern "C" {\n#endif',
+            f"{prototype};",
+            "#ifdef __cplusplus\n}\n#endif",
+            "#endif",
+        ]
+        return "\n\n".join(parts) + "\n"
+
     def function(self, lines: Sequence[str], used: Collection[str]) -> str:
         """The public function; used: the parameters that its lines touch."""
         unused = [f"(void){a.name};" for a in self.arrays if a.name not in used]
@@ -112,7 +128,9 @@ class Front:
         made = [f"{a.name}[{a.size}]" for a in self.arrays if a.size]
         call = [a.name if a.size else "0" for a in self.arrays]
         lines = [f"{self.name}: {kind}, made by hinge.", ""]
-        lines += [*textwrap.wrap(self.about, _LINE - 4), ""] if self.about else []
+        for paragraph in self.about.splitlines():
+            lines += textwrap.wrap(paragraph, _LINE - 4, subsequent_indent=_indent(paragraph))
+        lines += [""] if self.about else []
         lines += [f"  {a.name:<{width}}  {a.described()}" for a in self.arrays]
         lines += ["", "How to call it:", ""] if self.arrays else ["How to call it:", ""]
         lines += wrapped(f"    {self.scalar.name} ", made, ";", 8).split("\n") if made else []
@@ -123,6 +141,10 @@ class Front:
             f"{ops.divisions} divisions, sin and cos of {ops.sincos} angles, {ops.others} others."
         )
         return lines + textwrap.wrap(cost, _LINE - 4)
+
+
+def _indent(line: str) -> str:
+    return " " * (len(line) - len(line.lstrip()) + 4) if line.startswith(" ") else ""
 
 
 def _needs_math(code: str) -> bool:

@@ -16,7 +16,7 @@ from ...graph.scalar import Node
 from ...graph.schedule import ordered
 from ...graph.workspace import PIECE, step_plan
 from .body import Body, Entry, Scalar
-from .dialect import C99, Dialect
+from .dialect import C99, DECLARATION, Dialect
 from .file import Front, block, wrapped
 from .loop import loops_text
 
@@ -30,18 +30,23 @@ def c_source(
     results: Sequence[str] | None = None,
     about: str = "",
     dialect: Dialect = C99,
+    prefix: str = "",
 ) -> str:
     """A file with one public function, `void NAME(const double *q, …, double *tau, …)`.
 
     scalar: "double" or "float"; names, results: of the arguments and results, made valid in C.
-    about: what is computed, in words, for the comment at the top.
-    dialect: C99, or CUDA: a header for CUDA (nvcc and NVRTC) and C++, for kernels of one's own.
+    about: what is computed, in lines, for the comment at the top.
+    dialect: C99; DECLARATION, its header; or CUDA: a header with the code for CUDA (nvcc and NVRTC)
+    and C++.
+    prefix: put before the name of the program, so that like functions of two robots can be linked.
     """
     if scalar not in ("double", "float"):
         raise ArgumentError(f"{program.name}: scalar is {scalar!r}; C has 'double' and 'float'")
     if results is None:
         results = getattr(program.form, "_fields", None)
-    front = Front(program, Scalar(scalar), names, results, about, dialect)
+    front = Front(program, Scalar(scalar), names, results, about, dialect, prefix)
+    if dialect is DECLARATION:
+        return front.declaration()
     if isinstance(program, LoopProgram):
         return loops_text(front, program)
     return _Straight(front, program).text()
