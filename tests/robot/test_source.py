@@ -9,7 +9,7 @@ from hinge.algorithms.declare import ALGORITHMS
 from hinge.robot.method import methods_of
 from hinge.robot.source import BySource
 from hinge.specialize import programs
-from hinge.specialize.routing import route
+from hinge.specialize.routing import MANY_COLUMNS, MOST_UNROLLED, route
 from mechanisms import EPS, assert_close, random_mask, random_state
 
 LONG = zoo.snake(60)
@@ -113,9 +113,22 @@ def test_why_is_told():
         _ = LONG.kernel("coriolis_matrix", "q", "qd").ops
 
 
-def test_short_mechanisms_are_not_bounded(monkeypatch):
-    monkeypatch.setattr(programs, "MOST_OPERATIONS", 10)
-    assert sum(zoo.arm(3).kernel("coriolis_matrix", "q", "qd").ops) > 10
+def test_few_bodies_of_many_dof_and_mimics_are_bounded():
+    """30 free bodies by columns; chains whose joints mimic others from their source."""
+    b, parent = hinge.MechanismBuilder("balls"), "world"
+    for i in range(25):
+        joint = hinge.Free() if i % 2 else hinge.Translation()
+        b.add(f"b{i}", parent, joint, inertia=hinge.Inertia(mass=1.0, about_com=np.eye(3)))
+        parent = f"b{i}"
+    few = hinge.Robot(b.build())
+    s = random_state(few, 0)
+    tau = s.qdd
+    assert few.nv >= MANY_COLUMNS and few.n_bodies <= MOST_UNROLLED
+    assert route(few.mechanism, "forward_dynamics_derivatives").plan == "columns"
+    found = few.forward_dynamics_derivatives(s.q, s.qd, tau)
+    expected = few.alg.forward_dynamics_derivatives(s.q, s.qd, tau)
+    for a, e in zip(found, expected, strict=True):
+        assert_close(a, e, 1e5 * EPS)
 
 
 def test_algorithms_know_the_form_of_their_results():

@@ -29,7 +29,7 @@ from ..runtime.forks import made_once
 from ..runtime.kernel import Kernel
 from ..specialize.arrays import PER_DOF, array_shape, is_array
 from ..specialize.programs import robot_program
-from ..specialize.routing import Piece, Route, is_long, route
+from ..specialize.routing import MOST_UNROLLED, Piece, Route, is_large, is_long, route
 from ..specialize.systems import robot_systems
 from .parts import parts_of
 from .results import as_results
@@ -111,7 +111,8 @@ def answer_of(
 
 def _is_too_long(robot: Front, way: Route, kernel: Kernel) -> bool:
     """Whether straight-line code for many bodies cannot be compiled: known once it was tried."""
-    if way.plan != "unrolled" or not is_long(robot.mechanism):
+    mech = robot.mechanism
+    if way.plan != "unrolled" or (mech.n_bodies <= MOST_UNROLLED and not is_large(mech)):
         return False
     try:
         _ = kernel.artifact

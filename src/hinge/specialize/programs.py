@@ -121,8 +121,7 @@ def _programs(
         told = static.get("active"), walks
         return [trace_loops(algorithm, form, given, way.name, *told)]
     fn = partial(_applied, way.name, form, arrays, static)
-    most = MOST_OPERATIONS if is_long(mech) else None
-    return [trace(partial(fn, **choice), shapes, way.name, most) for choice in way.ways]
+    return [trace(partial(fn, **choice), shapes, way.name, MOST_OPERATIONS) for choice in way.ways]
 
 
 def _applied(

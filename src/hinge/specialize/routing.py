@@ -35,8 +35,8 @@ from ..model.mechanism import Mechanism
 from ..model.parameters import PARAMETERS
 from .walks import marks, walks_of
 
-__all__ = ["MOST_BLOCKS", "MOST_OPERATIONS", "MOST_UNROLLED", "Piece", "Route", "is_long", "route"]
-__all__ += ["whole"]
+__all__ = ["MANY_COLUMNS", "MOST_BLOCKS", "MOST_OPERATIONS", "MOST_UNROLLED", "Piece", "Route"]
+__all__ += ["is_large", "is_long", "route", "whole"]
 
 # Bodies up to which sweeps are unrolled.  Straight-line code is faster while it fits the caches,
 # but the time to compile it grows with its length: loops over 1000 bodies are there in a second.
@@ -66,9 +66,16 @@ FEW_BLOCKS = 1024
 # 0.7 and 1.7 s, but batches run many times slower (chain of 256: mass matrix 8 times, ∂q̈ 25 times).
 MOST_BLOCKS = 4096
 
-# Operations of a long mechanism up to which what is neither loops nor columns is compiled: the
-# inverse mass factor of a snake of 200 has 860 000 and takes 10 s.  Beyond, memory ends too.
-MOST_OPERATIONS = 1_000_000
+# DoF from which on matrices are too many entries to unroll even where bodies are few: columns, or
+# derivatives with constraints from free ones, as of long mechanisms.  ∂q̈ takes 16 operations for
+# each of 3 nv² entries.  30 free bodies, 180 DoF: first calls of ∂q̈ and of hybrid derivatives,
+# seconds of CPU time, unrolled 16 and more than 90, by columns 0.5.
+MANY_COLUMNS = 110
+
+# Operations up to which straight-line code is compiled: 600 000 take about 6 s and 0.8 GB (∂τ of a
+# chain of 200 with 100 mimic joints has 1 780 000, and took 18 s and 1.5 GB).  Beyond, the source
+# of the algorithm is run in NumPy.
+MOST_OPERATIONS = 600_000
 
 # DoF for which the straight-line code of ∂q̈ outgrows the instruction caches: read once for one
 # sample, it is slower than three kernels and two matrix products (Talos, 32 DoF: 94 to 117 µs, by
@@ -262,12 +269,12 @@ def route(
         why = f"{mech.n_bodies} bodies, and what it calls are loops over them"
         return _in_pieces(mech, name, "source", (), why)
     own = declared.name
-    if is_long(mech) and (why := _why_held_in_parts(mech, own, samples)):
+    if is_large(mech) and (why := _why_held_in_parts(mech, own, samples)):
         return _in_pieces(mech, name, "parts", _HELD[own], why)
     by_rows = own == "torque_regressor"
     matrices, free = _REGRESSOR if by_rows else _MATRICES.get(own), "method" not in static
     entire = whole(mech, name, arrays, static, climbs, samples)
-    many = matrices and is_long(mech) and entire.plan == "unrolled"
+    many = matrices and is_large(mech) and entire.plan == "unrolled"
     if matrices and matrices.pieces and many and static.get("method") != "conventional":
         blocks = matrices.number * _blocks(mech, matrices.across)
         if blocks > MOST_BLOCKS:
@@ -333,6 +340,11 @@ def is_long(mech: Mechanism) -> bool:
     return mech.n_bodies > MOST_UNROLLED and not mech.has_followers
 
 
+def is_large(mech: Mechanism) -> bool:
+    """Whether matrices over pairs of its bodies, or of its DoF, may be too many to unroll."""
+    return is_long(mech) or (mech.nv >= MANY_COLUMNS and not mech.has_followers)
+
+
 def _climbing(mech: Mechanism, matrices: _Matrices, climbs: bool, why: str) -> tuple[Plan, str]:
     """Loops over ancestors inside those over bodies, or why not."""
     reason = _cannot_climb(mech, matrices, climbs)
@@ -359,7 +371,11 @@ def _kinds(mech: Mechanism, static: Mapping[str, Any], reads_passive: bool) -> i
 
     By joints, children and elder siblings, and by where they are on the ways to frames.
     """
-    places = [marks(mech, walk) for walk in walks_of(mech, static, reads_passive)]
+    walks = walks_of(mech, static, reads_passive)
+    if len(walks) * FEW_ALIKE_HELD > mech.n_bodies:
+        # the bodies at their ends are as many kinds: no need to look at the others
+        return len(walks)
+    places = [marks(mech, walk) for walk in walks]
     first: dict[int, int] = {}
     for k, body in enumerate(mech.bodies[1:], 1):
         first.setdefault(body.parent, k)
@@ -389,10 +405,13 @@ def _in_pieces(
 
 
 def _blocks(mech: Mechanism, across: bool) -> int:
-    """How many blocks of a matrix are not zero."""
+    """How many blocks of a matrix are not zero; where bodies are few, how many entries."""
+    size = [1 if is_long(mech) else body.joint.nv for body in mech.bodies]
     if across:
-        return mech.n_bodies**2
-    return sum(2 * len(list(mech.climb(k))) + 1 for _, k in mech.outward())
+        return sum(size[1:]) ** 2
+    return sum(
+        size[k] * (2 * sum(size[p] for p, _ in mech.climb(k)) + size[k]) for _, k in mech.outward()
+    )
 
 
 def _plan(
