@@ -25,6 +25,7 @@ import hinge
 from hinge import algorithms
 from hinge.algebra.rotation import from_rpy
 
+from .accuracy_functions import section
 from .accuracy_page import DRAWN, Found, draw, page
 from .accuracy_peers import QUANTITIES, Quantity, contestants, of_hinge
 from .robots import chain, make
@@ -196,7 +197,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             chains[n] = measured(long, DRAWN, tell)
         for case in cases:
             tables[case.title, case.why] = measured(case, tell=tell)
-    options.out.joinpath("accuracy.md").write_text(page(tables, chains), encoding="utf-8")
+    options.out.joinpath("accuracy.md").write_text(
+        page(tables, chains, section()), encoding="utf-8"
+    )
     draw(chains, options.out / "accuracy.svg")
     print(f"wrote {options.out / 'accuracy.md'} and {options.out / 'accuracy.svg'}")
     return 0

@@ -46,12 +46,14 @@ _REMARKS = """## What is seen
 - Units do not matter: powers of 2 as units give the same bits."""
 
 
-def page(tables: Mapping[tuple[str, str], Found], chains: Mapping[int, Found]) -> str:
-    """docs/accuracy.md."""
+def page(
+    tables: Mapping[tuple[str, str], Found], chains: Mapping[int, Found], functions: Sequence[str]
+) -> str:
+    """docs/accuracy.md; functions: the section on them, line by line."""
     lines = [_INTRODUCTION, *_table("Long chains", _LONG, _by_length(chains))]
     for (title, why), found in tables.items():
         lines += _table(title, why, found)
-    return "\n".join([*lines, "", _REMARKS, ""])
+    return "\n".join([*lines, *functions, "", _REMARKS, ""])
 
 
 def _by_length(chains: Mapping[int, Found]) -> Found:

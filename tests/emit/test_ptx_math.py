@@ -30,7 +30,8 @@ class Here:
             both.put(value, out, i)
         angle = Function("angle", f.type, f"{f.type} y", f"{f.type} x", linkage="")
         angle.ret(angle.call(f"atan2_{f.name}", *angle.parameters, result=f.type))
-        text = HEAD + device_functions(f) + both.ret().text() + angle.text()
+        text = both.ret().text() + angle.text()
+        text = HEAD + device_functions(f, text) + text
         self.module = OnCpu(text)
         self._both = self.module.function("both", None, kind, ctypes.c_void_p)
         self.atan2 = self.module.function("angle", kind, kind, kind)

@@ -1,6 +1,5 @@
 """The table of operations: a row is all that a new operation needs."""
 
-import inspect
 import math
 
 import numpy as np
@@ -24,22 +23,22 @@ CUBE = Operation(
     cost="multiplications",
 )
 # by a function of the C library
-TAN = Operation(
-    value=math.tan,
-    numpy=np.tan,
-    slopes=(lambda n: 1 + n * n,),
-    c=InC("tan{f}({0})", (SUM,), ATOM),
-    llvm=("call {t} @tan_{x}({t} {0})",),
+CBRT = Operation(
+    value=math.cbrt,
+    numpy=np.cbrt,
+    slopes=(lambda n: 1 / (3 * n * n),),
+    c=InC("cbrt{f}({0})", (SUM,), ATOM),
+    llvm=("call {t} @cbrt_{x}({t} {0})",),
 )
 # by an intrinsic of LLVM
-FLOOR = Operation(
-    value=lambda a: float(math.floor(a)),
-    numpy=np.floor,
+CEIL = Operation(
+    value=lambda a: float(math.ceil(a)),
+    numpy=np.ceil,
     slopes=(None,),
-    c=InC("floor{f}({0})", (SUM,), ATOM),
-    llvm=("call {t} @llvm.floor.{x}({t} {0})",),
+    c=InC("ceil{f}({0})", (SUM,), ATOM),
+    llvm=("call {t} @llvm.ceil.{x}({t} {0})",),
 )
-NEW = {"cube": CUBE, "tan": TAN, "floor": FLOOR}
+NEW = {"cube": CUBE, "cbrt": CBRT, "ceil": CEIL}
 
 
 @pytest.fixture(params=NEW)
@@ -80,7 +79,7 @@ def test_a_row_has_its_derivative(added):
         return x.graph.make(added, 2 * x)
 
     for x in (-0.3, 0.4):
-        slope = {"cube": 3 * (2 * x) ** 2, "tan": 1 + math.tan(2 * x) ** 2, "floor": 0.0}[added]
+        slope = {"cube": 3 * (2 * x) ** 2, "cbrt": math.cbrt(2 * x) ** -2 / 3, "ceil": 0.0}[added]
         np.testing.assert_allclose(jacobian(fn)(x), 2 * slope, rtol=8 * EPS)
     assert row.arity == 1
 
@@ -101,8 +100,7 @@ def test_a_row_is_an_expression_of_c(added, scalar, tmp_path):
 
 def test_every_row_is_whole():
     for op, row in OPERATIONS.items():
-        if row.value is not math.atan2:
-            assert len(inspect.signature(row.value).parameters) == row.arity
+        assert isinstance(row.value(*[0.5] * row.arity), float)
         assert len(row.c.inner) == row.arity and all(row.c.said(i) for i in range(row.arity))
         assert row.llvm or op in ("sin", "cos")
         assert row.cost == "" or row.cost in Operations._fields

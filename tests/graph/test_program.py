@@ -57,11 +57,9 @@ def test_results_are_numbers(result, told):
         trace(lambda x: result, [(2,)], "step")
 
 
-@pytest.mark.parametrize(
-    "fn", [np.exp, np.tan, lambda x: x % 2, lambda x: np.linalg.inv(np.outer(x, x))]
-)
+@pytest.mark.parametrize("fn", [np.cbrt, np.spacing, lambda x: np.nextafter(x, 1)])
 def test_what_traced_scalars_do_not_have_is_told(fn):
-    with pytest.raises(TraceError, match="step cannot be traced: .*traced scalars have .*sqrt"):
+    with pytest.raises(TraceError, match="step cannot be traced: .*the page on compiling"):
         trace(fn, [(2,)], "step")
 
 

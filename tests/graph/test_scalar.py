@@ -201,29 +201,32 @@ def test_functions_take_scalars_arrays_and_numbers(name):
 
 # what would freeze a value is refused
 
+
+def _array(x):
+    return np.array([[x, 1.0], [0.0, x]], like=x)
+
+
 REFUSED = {
     "truth": (lambda x: bool(x), "no truth value"),
-    "if": (lambda x: 1 if x else 2, "hinge.where"),
-    "<": (lambda x: x < 1, r"no order \(a < b\)"),
-    "<=": (lambda x: x <= x, r"no order \(a <= b\)"),
-    ">": (lambda x: x > 1, r"no order \(a > b\)"),
-    ">=": (lambda x: np.float64(1) <= x, r"no order \(a >= b\): use hinge.less"),
-    "==": (lambda x: x == 1.0, r"are equal \(a == b\) is not known .* hinge.where\(hinge.less"),
-    "!=": (lambda x: np.float64(1) != x, r"are equal \(a != b\)"),
-    "== itself": (lambda x: x == x, r"a == b"),
-    "== in an array": (lambda x: np.array([x, x]) == 0, r"a == b"),
+    "if": (lambda x: 1 if x > 0 else 2, r"np.where\(condition, a, b\) for if"),
+    "and": (lambda x: x > 0 and x < 1, "& | ~ for and, or, not"),
+    "== in a plain array": (lambda x: np.array([x, x]) == 0, "np.stack"),
+    "a number & a truth": (lambda x: x & (x > 0), "& is for comparisons"),
+    "a truth | a number": (lambda x: (x > 0) | x, r"\| is for comparisons"),
+    "~ a number": (lambda x: ~x, "~ is for comparisons"),
     "float": (float, "cannot become a float"),
     "int": (int, "has no value yet"),
     "complex": (complex, "has no value yet"),
     "index": (lambda x: [1, 2][x], "has no value yet"),
-    "math": (math.sin, "hinge.algebra.small"),
-    "assignment": (lambda x: operator.setitem(np.zeros(2), 0, x), "object array"),
-    "np.minimum": (lambda x: np.minimum(np.array([x]), 1), "hinge.minimum"),
-    "np.where": (lambda x: np.where(np.array([x]), 1, 2), "hinge.where"),
-    "power 0": (lambda x: x**0, "whole number above 0, not to 0"),
-    "power -1": (lambda x: x**-1, "not to -1; use sqrt, or divide"),
-    "power 0.5": (lambda x: x**0.5, "not to 0.5"),
-    "power x": (lambda x: x**x, "not to x0"),
+    "math": (math.sin, "write np.sin"),
+    "assignment": (lambda x: operator.setitem(np.zeros(2), 0, x), "np.stack"),
+    "np.minimum of a plain array": (lambda x: np.minimum(np.array([x]), 1), "np.stack"),
+    "np.where alone": (lambda x: np.where(x > 0), r"write np.where\(condition, a, b\)"),
+    "np.interp with a period": (lambda x: np.interp(x, [0], [1], period=1), "write x % period"),
+    "np.linalg of what is not square": (lambda x: np.linalg.inv(_array(x)[:1]), r"\(…, n, n\)"),
+    "np.linalg.svd": (lambda x: np.linalg.svd(_array(x)), "np.linalg.svd is not traced; .*solve"),
+    "a norm of a matrix": (lambda x: np.linalg.norm(_array(x), 1), "Frobenius"),
+    "a norm of order 3": (lambda x: np.linalg.norm(_array(x)[0], 3), "expected 1, 2 or np.inf"),
 }
 
 

@@ -98,7 +98,7 @@ def sign(x: Any) -> Any:
     """1 or −1, by the sign of the real part of a number; 1 at zero."""
     if isinstance(x, _NUMBERS):
         return -1.0 if np.real(x) < 0 else 1.0
-    return x.sign()
+    return x.side() if hasattr(x, "side") else x.sign()
 
 
 def one_below_zero(x: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from types import FunctionType, MethodType
 from typing import (
     TYPE_CHECKING,
@@ -151,6 +151,10 @@ def _answering(function: F) -> F:
 
     @wraps(function)
     def call(mech: Any, *arguments: Any, **keywords: Any) -> Any:
+        for x in (*arguments, *keywords.values()):
+            # arrays with a meaning of their own say how an algorithm is applied to them
+            if hasattr(x, "on_plain_arrays"):
+                return x.on_plain_arrays(partial(call, mech), arguments, keywords)
         if isinstance(mech, Served):
             given = inspect.signature(function).bind(mech, *arguments, **keywords).arguments
             _, *rest = given.items()

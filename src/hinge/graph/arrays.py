@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import TraceError
 from .scalar import Graph, Node
+from .traced import Traced, plain
 
 __all__ = ["Shape", "cut", "entries", "inputs", "leaves", "lifted"]
 
@@ -28,7 +29,7 @@ def leaves(graph: Graph, shape: Shape) -> np.ndarray:
 
 def lifted(who: str, graph: Graph, part: Any) -> np.ndarray:
     """What a function returned, as an array of nodes; who: the function, for messages."""
-    a = np.asarray(part)
+    a = plain(np.asarray(part))
     for x in a.ravel():
         if not isinstance(x, (Node, int, float, np.integer, np.floating)):
             raise TraceError(
@@ -40,7 +41,7 @@ def lifted(who: str, graph: Graph, part: Any) -> np.ndarray:
 
 def entries(arrays: Iterable[np.ndarray]) -> list[Any]:
     """What the arrays hold, one after the other."""
-    return [x for a in arrays for x in a.ravel()]
+    return [x for a in arrays for x in plain(a).ravel()]
 
 
 def cut(nodes: Sequence[Node], shapes: Sequence[Shape]) -> list[np.ndarray]:
@@ -55,4 +56,4 @@ def cut(nodes: Sequence[Node], shapes: Sequence[Shape]) -> list[np.ndarray]:
 def _array(nodes: Sequence[Node], shape: Shape) -> np.ndarray:
     out = np.empty(len(nodes), dtype=object)
     out[:] = nodes
-    return out.reshape(shape)
+    return out.reshape(shape).view(Traced)

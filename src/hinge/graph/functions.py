@@ -8,6 +8,7 @@ import numpy as np
 
 from .operations import OPERATIONS
 from .scalar import Node
+from .traced import traced
 
 __all__ = ["atan2", "less", "maximum", "minimum", "where"]
 
@@ -17,7 +18,7 @@ def _apply(op: str, *args: Any) -> Any:
     if any(isinstance(a, np.ndarray) and a.ndim for a in args):
         arrays = np.broadcast_arrays(*(np.asarray(a, dtype=object) for a in args))
         flat = [_apply(op, *entries) for entries in zip(*(a.ravel() for a in arrays), strict=True)]
-        return np.array(flat).reshape(arrays[0].shape)
+        return traced(np.array(flat).reshape(arrays[0].shape))
     args = tuple(a.item() if isinstance(a, np.ndarray) else a for a in args)
     node = next((a for a in args if isinstance(a, Node)), None)
     if node is None:

@@ -124,6 +124,67 @@ def _over_square(n: Any) -> Any:
     return 1 / (y * y + x * x)
 
 
+def _elementary(
+    name: str,
+    numpy: Callable[..., Any],
+    *slopes: Slope | None,
+    c: InC | None = None,
+    shows: tuple[int, ...] = (0,),
+) -> Operation:
+    """A function of the C library, of which `emit/llvm/elementary.py` has one of vectors."""
+    given = ", ".join(f"{{t}} {{{i}}}" for i in range(len(slopes)))
+    call = f"call {{t}} @{name}_{{x}}({given})"
+    return Operation(
+        _of_numbers(numpy), numpy, slopes, c or _function(name, len(slopes)), (call,), shows=shows
+    )
+
+
+def _of_numbers(numpy: Callable[..., Any]) -> Callable[..., float]:
+    """A function of NumPy on plain numbers, without warnings."""
+
+    def value(*numbers: float) -> float:
+        with np.errstate(all="ignore"):
+            return float(numpy(*numbers))
+
+    return value
+
+
+def _other_leg(n: Any) -> Any:
+    """√(1 − x²) of a function of x."""
+    x = n.args[0]
+    return ((1 - x) * (1 + x)).sqrt()
+
+
+def _power_slope(n: Any) -> Any:
+    """y x^(y − 1), 0 where y is 0."""
+    x, y = n.args
+    make = n.graph.make
+    if y.op == "const":
+        return y * make("pow", x, y - 1)
+    none = make("equal", y, 0.0)
+    return y * make("pow", x, make("where", none, 1.0, y - 1))
+
+
+def _exponent_slope(n: Any) -> Any:
+    """xʸ log x, 0 where x is 0."""
+    x = n.args[0]
+    return n * n.graph.make("where", n.graph.make("equal", x, 0.0), 1.0, x).log()
+
+
+def _compared(
+    how: str, sign: str, numpy: Callable[..., Any], commutative: bool = False
+) -> Operation:
+    """A comparison: 1 or 0."""
+    return Operation(
+        value=lambda a, b: float(numpy(a, b)),
+        numpy=lambda a, b: np.asarray(numpy(a, b), dtype=np.result_type(a, b)),
+        slopes=(None, None),
+        c=_binary(sign, SUM, SUM, level=TRUTH),
+        llvm=(f"fcmp {how} {{t}} {{0}}, {{1}}", "select {truth} {last}, {t} {one}, {t} {zero}"),
+        commutative=commutative,
+    )
+
+
 def _choice(condition: Callable[[Any], Any], then: float, otherwise: float) -> Slope:
     return lambda n: n.graph.make("where", condition(n), then, otherwise)
 
@@ -249,10 +310,60 @@ OPERATIONS: dict[str, Operation] = {
         c=_function("atan2", arity=2),
         llvm=("call {t} @atan2_{x}({t} {0}, {t} {1})",),
     ),
+    "exp": _elementary("exp", np.exp, lambda n: n, shows=()),
+    "expm1": _elementary("expm1", np.expm1, lambda n: n + 1, shows=()),
+    "log": _elementary("log", np.log, lambda n: 1 / n.args[0]),
+    "log1p": _elementary("log1p", np.log1p, lambda n: 1 / (1 + n.args[0])),
+    "sinh": _elementary("sinh", np.sinh, lambda n: n.args[0].cosh()),
+    "cosh": _elementary("cosh", np.cosh, lambda n: n.args[0].sinh()),
+    "tanh": _elementary("tanh", np.tanh, lambda n: (1 - n) * (1 + n), shows=()),
+    "asinh": _elementary("asinh", np.arcsinh, lambda n: 1 / (n.args[0] * n.args[0] + 1).sqrt()),
+    "acosh": _elementary(
+        "acosh", np.arccosh, lambda n: 1 / ((n.args[0] - 1) * (n.args[0] + 1)).sqrt()
+    ),
+    "atanh": _elementary("atanh", np.arctanh, lambda n: 1 / ((1 - n.args[0]) * (1 + n.args[0]))),
+    "tan": _elementary("tan", np.tan, lambda n: 1 + n * n),
+    "asin": _elementary("asin", np.arcsin, lambda n: 1 / _other_leg(n)),
+    "acos": _elementary("acos", np.arccos, lambda n: -1 / _other_leg(n)),
+    "hypot": _elementary(
+        "hypot", np.hypot, lambda n: n.args[0] / n, lambda n: n.args[1] / n, shows=(0, 1)
+    ),
+    "pow": _elementary("pow", np.power, _power_slope, _exponent_slope, shows=()),
+    "fmod": _elementary("fmod", np.fmod, 1.0, lambda n: (n - n.args[0]) / n.args[1]),
+    "floor": Operation(
+        value=_of_numbers(np.floor),
+        numpy=np.floor,
+        slopes=(None,),
+        c=_function("floor"),
+        llvm=("call {t} @llvm.floor.{x}({t} {0})",),
+        shows=(0,),
+    ),
+    # half a number goes to the even one
+    "rint": Operation(
+        value=_of_numbers(np.rint),
+        numpy=np.rint,
+        slopes=(None,),
+        c=_function("rint"),
+        llvm=("call {t} @llvm.rint.{x}({t} {0})",),
+        shows=(0,),
+    ),
+    # 0 of −0 too
+    "sign": Operation(
+        value=_of_numbers(np.sign),
+        numpy=np.sign,
+        slopes=(None,),
+        c=InC("{0} < 0 ? -1 : {0} > 0 ? 1 : {0} + 0", (SUM,), CHOICE),
+        llvm=(
+            "fcmp one {t} {0}, {zero}",
+            "select {truth} {last}, {t} {one}, {t} {0}",
+            "call {t} @llvm.copysign.{x}({t} {last}, {t} {0})",
+            "fadd {t} {last}, {zero}",
+        ),
+    ),
     "abs": Operation(
         value=lambda a: abs(a),
         numpy=np.abs,
-        slopes=(_choice(lambda n: n.graph.make("less", n.args[0], 0), -1, 1),),
+        slopes=(lambda n: n.graph.make("sign", n.args[0]),),
         c=_function("fabs"),
         llvm=("call {t} @llvm.fabs.{x}({t} {0})",),
         shows=(0,),
@@ -282,6 +393,8 @@ OPERATIONS: dict[str, Operation] = {
         c=_binary("<", SUM, SUM, level=TRUTH),
         llvm=("fcmp olt {t} {0}, {1}", "select {truth} {last}, {t} {one}, {t} {zero}"),
     ),
+    "at_most": _compared("ole", "<=", np.less_equal),
+    "equal": _compared("oeq", "==", np.equal, commutative=True),
     "where": Operation(
         value=lambda c, a, b: a if c else b,
         numpy=lambda c, a, b: np.where(c != 0, a, b),

@@ -21,11 +21,7 @@ from .scalar import Graph, Node, reachable
 
 __all__ = ["Program", "applied", "trace", "without_collection"]
 
-_KNOWN = (
-    "traced scalars have + − × ÷, whole powers, abs, sin, cos, sqrt, and hinge.atan2, less, where, "
-    "minimum, maximum; np.linalg does not know them, hinge.algebra.small"
-    " has what small matrices need"
-)
+_KNOWN = "the page on compiling lists what may be done with traced arrays"
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +128,9 @@ def trace(
         with np.errstate(all="ignore"), without_collection():
             result = fn(*(a[()] for a in arguments))
     except TypeError as error:
-        if isinstance(error, TraceError) or not any(x in str(error) for x in ("Node", "'O'")):
+        if isinstance(error, TraceError) or not any(
+            x in str(error) for x in ("Node", "'O'", "ufunc")
+        ):
             raise
         raise TraceError(f"{name} cannot be traced: {error}; {_KNOWN}") from error
     parts = result if isinstance(result, tuple) else (result,)

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import TraceError
+from .elementary import Elementary
 from .operations import COMMUTATIVE
 from .rewrite import added, divided, fold, multiplied, negated, subtracted
+from .traced import Dispatching
 
 __all__ = ["Graph", "Node", "reachable"]
 
@@ -50,7 +52,7 @@ def _operator(rule: Callable[..., Any], same: float | None, reflected: bool = Fa
     return operate_reflected if reflected else operate
 
 
-class Node:
+class Node(Elementary, Dispatching):
     """One value of a graph.  `value` is the number of a const and the index of an input."""
 
     __slots__ = ("args", "graph", "id", "op", "value")
@@ -72,35 +74,7 @@ class Node:
     def __pos__(self) -> Any:
         return self
 
-    def __abs__(self) -> Any:
-        return self.graph.make("abs", self)
-
-    def __pow__(self, exponent: Any) -> Any:
-        if not isinstance(exponent, int) or exponent < 1:
-            raise TraceError(
-                f"a traced scalar can be raised to a whole number above 0, not to {exponent!r}; "
-                f"use sqrt, or divide"
-            )
-        half = self ** (exponent // 2) if exponent > 1 else None
-        if half is None:
-            return self
-        return half * half * self if exponent % 2 else half * half
-
-    # NumPy calls these methods for np.sin(array of objects) and the like
-
-    def sin(self) -> Any:
-        """Sine."""
-        return self.graph.make("sin", self)
-
-    def cos(self) -> Any:
-        """Cosine."""
-        return self.graph.make("cos", self)
-
-    def sqrt(self) -> Any:
-        """Square root."""
-        return self.graph.make("sqrt", self)
-
-    def sign(self) -> Any:
+    def side(self) -> Any:
         """1 or −1; 1 at zero."""
         negative = self.graph.make("less", self, 0.0)
         return self.graph.make("where", negative, -1.0, 1.0)
@@ -127,47 +101,18 @@ class Node:
 
     def __bool__(self) -> bool:
         raise TraceError(
-            "a traced scalar has no truth value: the branch would be frozen into the kernel; use "
-            "hinge.where(condition, a, b)"
+            "a traced scalar has no truth value: the branch would be frozen into the kernel; write "
+            "np.where(condition, a, b) for if, & | ~ for and, or, not, and np.stack or "
+            "np.array(…, like=x) for arrays that np.array or np.asarray made of traced scalars"
         )
 
     # nodes are kept in sets and dictionaries as the objects they are
     __hash__ = object.__hash__
 
-    def __eq__(self, other: Any) -> Any:
-        return self._refuse_equality("==") if isinstance(other, _SCALARS) else NotImplemented
-
-    def __ne__(self, other: Any) -> Any:
-        return self._refuse_equality("!=") if isinstance(other, _SCALARS) else NotImplemented
-
-    def _refuse_equality(self, sign: str) -> Any:
-        raise TraceError(
-            f"whether traced scalars are equal (a {sign} b) is not known before they have values: "
-            f"use hinge.where(hinge.less(abs(a - b), tolerance), then, otherwise)"
-        )
-
-    def __lt__(self, other: Any) -> Any:
-        return self._refuse_order("<")
-
-    def __le__(self, other: Any) -> Any:
-        return self._refuse_order("<=")
-
-    def __gt__(self, other: Any) -> Any:
-        return self._refuse_order(">")
-
-    def __ge__(self, other: Any) -> Any:
-        return self._refuse_order(">=")
-
-    def _refuse_order(self, sign: str) -> Any:
-        raise TraceError(
-            f"traced scalars have no order (a {sign} b): use hinge.less(a, b) with hinge.where, or "
-            f"hinge.minimum and hinge.maximum"
-        )
-
     def __float__(self) -> float:
         raise TraceError(
-            "a traced scalar has no value yet and cannot become a float; keep it in an object "
-            "array, and use sin, cos, sqrt of hinge.algebra.small instead of the math module"
+            "a traced scalar has no value yet and cannot become a float: write np.sin(x) for "
+            "math.sin(x), and np.stack([…]) or np.zeros(n, like=x) for an array to put it in"
         )
 
     __int__ = __complex__ = __index__ = __float__

@@ -15,11 +15,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ...graph.operations import SINCOS, intrinsics, library_functions
 from .builder import UNLIKELY, Function, Value
 from .flavor import Flavor
 
-__all__ = ["Series", "angles_loop", "declarations", "library", "sincos"]
+__all__ = ["Series", "angles_loop", "sincos"]
 
 # the largest argument of the fast path
 _LARGE = {"double": 1.6e6, "float": 6e3}
@@ -148,6 +147,11 @@ class Series:
             value = self.fma(value, z, self.f.value(c))
         return value
 
+    def polynomials(self, z: Value) -> tuple[Value, Value]:
+        """S and C of sin r = r + r z S(z) and cos r = 1 − ½ z + z² C(z), z = r²."""
+        scalar = self.f.scalar
+        return self.horner(z, (*_SIN[scalar], _SIN1[scalar])), self.horner(z, _COS[scalar])
+
     def bits(self, x: Value) -> Value:
         """The bits of a number."""
         return self.code.cast("bitcast", x, self.f.bits)
@@ -253,53 +257,3 @@ class Series:
         two = code.op("and", quadrant, f.pattern(2))
         sign = code.op("shl", two, f.pattern(8 * f.word - 2))
         return code.cast("bitcast", code.op("xor", self.bits(value), sign), f.type)
-
-
-def declarations(f: Flavor) -> str:
-    """What the bodies of a flavor call: intrinsics, and the C library lane by lane."""
-    t = f.type
-    needed = {"fabs": 1, "fmuladd": 3} | intrinsics()
-    lines = [f"declare {t} @llvm.{x}.{f.suffix}({_types(t, n)})" for x, n in needed.items()]
-    if f.lanes > 1:
-        lines.append(f"declare i1 @llvm.vector.reduce.or.v{f.lanes}i1({f.truth})")
-    pair, cold = f"{{ {t}, {t} }}", "noinline cold #1"
-    both = Function(f"slow_sincos_{f.name}", pair, f"{t} x", attributes=cold)
-    value = Value(pair, "poison")
-    for i, x in enumerate(_per_lane(both, f, ("hinge_sin", "hinge_cos"))):
-        value = both.let(pair, f"insertvalue {value}, {x}, {i}")
-    lines.append(both.ret(value).text())
-    for name, arity in library_functions().items():
-        if name not in SINCOS:
-            given = (f"{t} x{i}" for i in range(arity))
-            code = Function(f"{name}_{f.name}", t, *given, attributes="noinline #1")
-            lines.append(code.ret(*_per_lane(code, f, (f"hinge_{name}",))).text())
-    return "\n".join(lines)
-
-
-def library() -> str:
-    """The functions of the C library that any flavor calls."""
-    functions = library_functions().items()
-    return "\n".join(f"declare double @hinge_{x}({_types('double', n)})" for x, n in functions)
-
-
-def _types(kind: str, count: int) -> str:
-    return ", ".join([kind] * count)
-
-
-def _per_lane(code: Function, f: Flavor, functions: Sequence[str]) -> list[Value]:
-    """C functions of double applied to every lane of the parameters."""
-    values = [Value(f.type, "zeroinitializer" if f.lanes > 1 else "0.0")] * len(functions)
-    for lane in range(f.lanes):
-        given = list(code.parameters)
-        if f.lanes > 1:
-            given = [code.let(f.scalar, f"extractelement {x}, i32 {lane}") for x in given]
-        if f.scalar == "float":
-            given = [code.cast("fpext", x, "double") for x in given]
-        for i, function in enumerate(functions):
-            x = code.call(function, *given, result="double")
-            if f.scalar == "float":
-                x = code.cast("fptrunc", x, "float")
-            if f.lanes > 1:
-                x = code.let(f.type, f"insertelement {values[i]}, {x}, i32 {lane}")
-            values[i] = x
-    return values

@@ -6,7 +6,7 @@ zeros, other constants and repeated values cost nothing to compute or to compile
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,8 +21,9 @@ from .body import Bodies, Plan, all_bodies, bodies
 from .builder import HEAD, Function, i64
 from .fast import batch_call, sample_run, single_call
 from .flavor import Flavor
+from .library import declarations, definitions, library
 from .loop import Tables, escaped, loop_bodies
-from .math import angles_loop, declarations, library
+from .math import angles_loop
 from .scan import scan_parts
 from .stream import streamed, streams
 from .tiles import row_sums, sums, tiles
@@ -72,7 +73,7 @@ def module_text(
     texts: list[Any] = []
     for part in _parts(program, replace(wide, direct=False), strict, python):
         texts += [part] if isinstance(part, str) else [*part[0].pieces, _all(*part)]
-    return "\n".join(texts)
+    return _complete(texts, wide)
 
 
 def module_texts(
@@ -88,7 +89,8 @@ def module_texts(
         return
     parts = [*_parts(program, wide, strict, python)]
     called = [part for part in parts if not isinstance(part, str)]
-    yield "\n".join(x if isinstance(x, str) else f"{x[0].declared}\n{_all(*x)}" for x in parts)
+    main = [x if isinstance(x, str) else f"{x[0].declared}\n{_all(*x)}" for x in parts]
+    yield _complete(main, wide)
     assembled: list[Assembled] = []
     for made, _, flavor in called:
         yield from _pieces(made, flavor, assembled)
@@ -105,10 +107,16 @@ def _pieces(made: Bodies, flavor: Flavor, assembled: list[Assembled]) -> Iterato
             continue
         group.append(piece)
         if len(group) == TOGETHER:
-            yield "\n".join([*needed, *group])
+            yield _complete([*needed, *group], flavor)
             group = []
     if group:
-        yield "\n".join([*needed, *group])
+        yield _complete([*needed, *group], flavor)
+
+
+def _complete(texts: Sequence[str], f: Flavor) -> str:
+    """A module, with the functions that it calls."""
+    text = "\n".join(texts)
+    return f"{text}\n{definitions(text, f)}"
 
 
 def _parts(

@@ -17,7 +17,8 @@ from .batch import indexed
 from .body import Bodies, bodies, put_constants
 from .builder import Function, Value, i64
 from .flavor import Flavor, number_text
-from .math import angles_loop, declarations
+from .library import declarations
+from .math import angles_loop
 from .relay import relay_bodies
 from .tiles import sums, tiles
 

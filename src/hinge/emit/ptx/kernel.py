@@ -84,7 +84,7 @@ def kernel_text(
     if kernel.numbers:
         tables.append(_table("numbers", kernel.numbers, f))
     parts = [HEAD, _DECLARED, special_registers(), reciprocals()]
-    parts += [device_functions(f), *tables, text]
+    parts += [device_functions(f, text), *tables, text]
     return "\n".join(parts), kernel.launch
 
 

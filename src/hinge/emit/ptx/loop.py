@@ -55,9 +55,10 @@ def loop_module(
     # the assembler shares out registers
     f = Flavor(1, scalar, fused=True, registers=1 << 20)
     loops = _Loops(program, f, strict, layout == "columns")
-    parts = [HEAD, _NOT_UNROLLED, _SHARED, special_registers(), device_functions(f)]
+    text = loops.text()
+    parts = [HEAD, _NOT_UNROLLED, _SHARED, special_registers(), device_functions(f, text)]
     launch = Launch(_THREADS, _THREADS, loops.shared, loops.scratch, persistent=True)
-    return "\n".join([*parts, loops.constants(), loops.text()]), launch
+    return "\n".join([*parts, loops.constants(), text]), launch
 
 
 class _Step(StepBody):

@@ -1,4 +1,4 @@
-"""What cards have no instruction for: sines of large angles, and atan2, out of line.
+"""What GPUs have no instruction for: sines of large angles, and elementary functions, out of line.
 
 Sines of angles up to 10⁶ (float: 6000) are inline, as on CPUs.  A larger angle takes a call, which
 a thread makes for itself; so what the call needs is no burden on the others.  Its reduction is
@@ -7,17 +7,17 @@ Payne and Hanek's, exact for every double: with x = m 2ᵉ, m whole,
     x · 2/π mod 4 = 4 (m F mod 1),   F = 2ᵉ⁻² · 2/π mod 1                                        (1)
 
 where the 192 bits of F that count are read from a table; the product of whole numbers keeps 128
-bits behind the point, at least 64 of which are left of any double.  atan2 is fdlibm's (e_atan2.c,
-s_atan.c) without branches.  Floats go through double.  Infinite and NaN give NaN.
+bits behind the point, at least 64 of which are left of any double.  Elementary functions are those
+of CPUs (`emit/llvm/elementary.py`).  Floats go through double.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from ...graph.operations import intrinsics
 from ..llvm.builder import Function, Value, i64
 from ..llvm.flavor import Flavor
+from ..llvm.library import declared_intrinsics, definitions
 from ..llvm.math import Series
 
 __all__ = ["device_functions"]
@@ -27,45 +27,18 @@ _DOUBLE, _PAIR = Flavor(1, "double", fused=True), "{ double, double }"
 _BEFORE, _WORDS = 64, 21
 _TABLE = Value("ptr addrspace(1)", "@two_over_pi")
 
-# atan on [0, 7/16], from the highest power down, in powers of t² (fdlibm s_atan.c)
-_ATAN = (
-    1.62858201153657823623e-02,
-    -3.65315727442169155270e-02,
-    4.97687799461593236017e-02,
-    -5.83357013379057348645e-02,
-    6.66107313738753120669e-02,
-    -7.69187620504482999495e-02,
-    9.09088713343650656196e-02,
-    -1.11111104054623557880e-01,
-    1.42857142725034663711e-01,
-    -1.99999999998764832476e-01,
-    3.33333333333329318027e-01,
-)
-# (from which t on, k: atan t = atan k + atan((t − k)/(1 + k t)), atan k, and what it lacks)
-_BASES = (
-    (7 / 16, 0.5, 4.63647609000806093515e-01, 2.26987774529616870924e-17),
-    (11 / 16, 1.0, 7.85398163397448278999e-01, 3.06161699786838301793e-17),
-)
-_PI, _PI_REST = 3.14159265358979311600e00, 1.22464679914735317636e-16
 
-
-def device_functions(f: Flavor) -> str:
-    """Everything that bodies call: intrinsics, and the functions of this module."""
-    needed = {"fabs": 1, "fma": 3, "fmuladd": 3} | intrinsics()
-    lines = [_declared(name, n, f.suffix, f.type) for name, n in needed.items()]
+def device_functions(f: Flavor, text: str) -> str:
+    """Everything that a text calls: intrinsics, elementary functions, and those of this module."""
+    lines = declared_intrinsics(f)
     if f.scalar == "float":
-        lines += [_declared(name, n, "f64", "double") for name, n in needed.items()]
+        lines += [*declared_intrinsics(_DOUBLE), _of_float()]
     lines += ["declare i64 @llvm.ctlz.i64(i64, i1)", "declare i64 @llvm.fshl.i64(i64, i64, i64)"]
-    lines += [_table(), _slow_sincos(), _atan2()]
-    return "\n".join([*lines, *_of_float()] if f.scalar == "float" else lines)
+    return "\n".join([*lines, _table(), _slow_sincos(), definitions(text, f, complete=True)])
 
 
-def _declared(name: str, count: int, suffix: str, kind: str) -> str:
-    return f"declare {kind} @llvm.{name}.{suffix}({', '.join([kind] * count)})"
-
-
-def _of_float() -> list[str]:
-    """The same of floats."""
+def _of_float() -> str:
+    """The sine and cosine of a float."""
     pair = "{ float, float }"
     code = Function("slow_sincos_f32", pair, "float x", attributes="noinline cold #1")
     wide = code.cast("fpext", code.parameters[0], "double")
@@ -74,11 +47,7 @@ def _of_float() -> list[str]:
     for i in range(2):
         part = code.cast("fptrunc", code.let("double", f"extractvalue {both}, {i}"), "float")
         value = code.let(pair, f"insertvalue {value}, {part}, {i}")
-    sines = code.ret(value).text()
-    code = Function("atan2_f32", "float", "float y", "float x", attributes="noinline #1")
-    given = [code.cast("fpext", x, "double") for x in code.parameters]
-    angle = code.call("atan2_f64", *given, result="double")
-    return [sines, code.ret(code.cast("fptrunc", angle, "float")).text()]
+    return code.ret(value).text()
 
 
 # sines of large angles
@@ -170,69 +139,3 @@ def _rest(code: Function, turns: Value) -> tuple[Value, Value]:
 
 # π/4 · 2⁶⁴
 _PI_OVER_4 = 14488038916154245685
-
-
-# atan2
-
-
-def _atan2() -> str:
-    """The angle of (x, y), as in C."""
-    code = Function("atan2_f64", "double", "double y", "double x", attributes="noinline #1")
-    y, x = code.parameters
-    across, along = (code.call("llvm.fabs.f64", a, result="double") for a in (y, x))
-    steep = code.compare("fcmp ogt", across, along)
-    small, large = code.select(steep, along, across), code.select(steep, across, along)
-    t = code.op("fdiv", small, large)
-    # 0/0 is 0, ∞/∞ is 1
-    same, none = code.compare("fcmp oeq", small, large), code.compare("fcmp oeq", large, _number(0))
-    t = code.select(same, _number(1.0), t)
-    t = code.select(none, _number(0.0), t)
-    angle, rest = _atan(code, t)
-    angle, rest = _from(code, steep, angle, rest, 0.5)
-    backwards = code.compare("icmp slt", code.cast("bitcast", x, "i64"), 0)
-    angle, rest = _from(code, backwards, angle, rest, 1.0)
-    angle = code.op("fadd", angle, rest)
-    sign = code.op("and", code.cast("bitcast", y, "i64"), 1 << 63)
-    bits = code.op("or", code.cast("bitcast", angle, "i64"), sign)
-    unordered = code.compare("fcmp uno", x, y)
-    return code.ret(
-        code.select(unordered, code.op("fadd", x, y), code.cast("bitcast", bits, "double"))
-    ).text()
-
-
-def _number(x: float) -> Value:
-    return _DOUBLE.value(x)
-
-
-def _from(
-    code: Function, truth: Value, angle: Value, rest: Value, part: float
-) -> tuple[Value, Value]:
-    """Where it is so, a part of π less the angle, in two parts."""
-    whole, lacking = _number(part * _PI), _number(part * _PI_REST)
-    top = code.op("fsub", whole, angle)
-    lost = code.op("fsub", code.op("fsub", whole, top), angle)
-    below = code.op("fadd", lost, code.op("fsub", lacking, rest))
-    return code.select(truth, top, angle), code.select(truth, below, rest)
-
-
-def _atan(code: Function, t: Value) -> tuple[Value, Value]:
-    """atan t for 0 ≤ t ≤ 1, in two parts."""
-    angle = rest = _number(0.0)
-    turned = t
-    for start, k, base, lacking in _BASES:
-        beyond = code.compare("fcmp oge", t, _number(start))
-        above = code.op("fsub", t, _number(k))
-        below = code.call("llvm.fmuladd.f64", t, _number(k), _number(1.0), result="double")
-        turned = code.select(beyond, code.op("fdiv", above, below), turned)
-        angle = code.select(beyond, _number(base), angle)
-        rest = code.select(beyond, _number(lacking), rest)
-    z = code.op("fmul", turned, turned)
-    series = _number(_ATAN[0])
-    for c in _ATAN[1:]:
-        series = code.call("llvm.fmuladd.f64", series, z, _number(c), result="double")
-    # t − t z S(z)
-    less = code.op("fmul", code.op("fmul", turned, z), series)
-    small = code.op("fsub", rest, less)
-    top = code.op("fadd", angle, turned)
-    lost = code.op("fadd", code.op("fsub", angle, top), turned)
-    return top, code.op("fadd", lost, small)

@@ -71,11 +71,10 @@ _RELEASE = 'call void asm sideeffect "st.release.gpu.global.u32 [$0], $1;", "l,r
 def path_scan_module(scan: PathScan, scalar: str) -> tuple[str, Launch]:
     """LLVM for `nvptx64-nvidia-cuda`, and how its entry `run` is launched."""
     f = Flavor(1, scalar, fused=True)
-    parts = [HEAD, _DECLARED, special_registers(), reciprocals(), device_functions(f)]
     e = scan.elements
     if e is None:
-        return "\n".join([*parts, _Walk(scan, f, LANES).text()]), Launch(LANES, LANES)
-    parts.append(_numbers("none", [x for array in e.none for x in array.ravel()], scalar))
+        return _module(f, [_Walk(scan, f, LANES).text()]), Launch(LANES, LANES)
+    parts = [_numbers("none", [x for array in e.none for x in array.ravel()], scalar)]
     constants = e.join.constants if isinstance(e.join, Joined) else []
     parts.append(_numbers("constants", constants, scalar))
     room = Room(e, f)
@@ -85,7 +84,14 @@ def path_scan_module(scan: PathScan, scalar: str) -> tuple[str, Launch]:
     else:
         parts.append(whole_join(e.join, f))
     launch = Launch(LANES * joins.WARPS, LANES, room.size, cooperative=True)
-    return "\n".join([*parts, _Scan(scan, e, room, f).text()]), launch
+    return _module(f, [*parts, _Scan(scan, e, room, f).text()]), launch
+
+
+def _module(f: Flavor, parts: Sequence[str]) -> str:
+    """The whole of it, with what its functions call."""
+    functions = device_functions(f, "\n".join(parts))
+    head = [HEAD, _DECLARED, special_registers(), reciprocals()]
+    return "\n".join([*head, functions, *parts])
 
 
 def _numbers(name: str, values: Iterable[float], scalar: str) -> str:

@@ -64,7 +64,8 @@ def scan_module(scan: Scan, scalar: str, strict: bool) -> tuple[str, Launch]:
     f = Flavor(1, scalar, fused=True)
     short = isinstance(scan.step, Program) and sum(scan.step.ops) <= _MOST_INLINE
     loop = (_Loop if short else _LongLoop)(scan, f, strict)
-    parts = [HEAD, special_registers(), device_functions(f), _table(scan, f), loop.text()]
+    text = loop.text()
+    parts = [HEAD, special_registers(), device_functions(f, text), _table(scan, f), text]
     return "\n".join(parts), Launch(_THREADS, _THREADS)
 
 

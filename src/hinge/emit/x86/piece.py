@@ -20,8 +20,8 @@ from .instructions import MORE, PASSED, Code, Memory, instructions
 __all__ = ["Places", "UnknownError", "machine_code"]
 
 _DOUBLE = struct.Struct("<d")
-# what compares are for: less, and not equal or not a number
-_LESS, _DIFFERENT = b"\x11", b"\x04"
+# what compares are for: less, not more, equal, and not equal or not a number
+_LESS, _AT_MOST, _EQUAL, _DIFFERENT = b"\x11", b"\x12", b"\x00", b"\x04"
 # lanes of mask 1; the same, and 0 in the others
 _CHOSEN, _CHOSEN_ALONE = 0x01, 0x81
 
@@ -239,15 +239,15 @@ class _Piece:
         self.code.put(self.known["sqrt"], to, beside, last)
         return to
 
-    def less(self, a: Node, b: Node) -> int:
-        """1 where a < b, else 0."""
+    def compared(self, how: bytes, a: Node, b: Node) -> int:
+        """1 where it is so, else 0."""
         first, last = self.fetched(a), self.operand(b)
         to, one = self.target(first, last), self.number(1.0)
         if self.masks:
-            self.code.put(self.known["compare"], 1, first, last, more=_LESS)
+            self.code.put(self.known["compare"], 1, first, last, more=how)
             self.code.put(self.known["spread"], to, 0, one, _CHOSEN_ALONE)
         else:
-            self.code.put(self.known["compare"], to, first, last, more=_LESS)
+            self.code.put(self.known["compare"], to, first, last, more=how)
             self.code.put(self.known["and"], to, to, one)
         return to
 
@@ -348,6 +348,8 @@ _OPERATIONS: Mapping[str, Callable[..., Any]] = {
     "neg": lambda piece, a: piece.sign("xor", a),
     "abs": lambda piece, a: piece.sign("and", a),
     "sqrt": _Piece.root,
-    "less": _Piece.less,
+    "less": lambda piece, a, b: piece.compared(_LESS, a, b),
+    "at_most": lambda piece, a, b: piece.compared(_AT_MOST, a, b),
+    "equal": lambda piece, a, b: piece.compared(_EQUAL, a, b),
     "where": _Piece.where,
 }

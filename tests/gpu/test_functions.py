@@ -1,0 +1,60 @@
+"""Elementary functions on a real GPU, in units of the last place: `pytest -m gpu`, with PyTorch."""
+
+import sys
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import hinge
+from emit.everything import EDGES
+from mechanisms import assert_same_bits
+
+pytestmark = pytest.mark.gpu
+torch = pytest.importorskip("torch")
+sys.path.insert(0, str(Path(__file__).parents[2]))
+accuracy = pytest.importorskip("bench.accuracy_functions")
+if not hasattr(torch, "cuda") or not torch.cuda.is_available():
+    pytest.skip("no PyTorch here, or no GPU", allow_module_level=True)
+
+DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
+CHOICES = {
+    "floor": lambda x, y: np.floor(x),
+    "rint": lambda x, y: np.rint(x),
+    "sign": lambda x, y: np.sign(x),
+    "%": lambda x, y: x % y,
+    "fmod": lambda x, y: np.fmod(x, y),
+    "maximum": lambda x, y: np.maximum(x, y),
+    "where": lambda x, y: np.where((x < y) | (x == 1.0) & ~(y <= 0.3), x, -y),
+}
+
+
+def on_gpu(fn, dtype, **shapes):
+    """A compiled function of arrays, by way of the GPU."""
+    kernel = hinge.compile(fn, dtype, device="cuda", **shapes)
+    return lambda *x: kernel(*(torch.as_tensor(a, device="cuda") for a in x)).cpu().numpy()
+
+
+@DTYPES
+@pytest.mark.parametrize("name", accuracy.FUNCTIONS)
+def test_errors_are_below_two_units_in_the_last_place(name, dtype):
+    function = getattr(np, name)
+    if name in ("arctan2", "hypot", "power"):
+        kernel = on_gpu(lambda x, y: function(x, y), dtype, x=(), y=())
+    else:
+        kernel = on_gpu(lambda x: function(x), dtype, x=())
+    assert accuracy.worst(name, dtype, 1000, kernel) < 2
+
+
+@DTYPES
+@pytest.mark.parametrize("name", CHOICES)
+def test_choices_and_remainders_are_exact(name, dtype):
+    with np.errstate(all="ignore"):
+        grid = np.array([*product((*EDGES, 3.0, 1e17), repeat=2)]).astype(dtype)
+        rng = np.random.default_rng(0)
+        some = (rng.normal(size=(5000, 2)) * 10.0 ** rng.uniform(-9, 9, (5000, 2))).astype(dtype)
+        x, y = np.concatenate([grid, some]).T.copy()
+        wanted = CHOICES[name](x, y)
+    got = on_gpu(CHOICES[name], dtype, x=(), y=())(x, y)
+    assert_same_bits(got + 0, np.asarray(wanted, dtype) + 0)
