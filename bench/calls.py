@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import hinge
 from hinge.model.parameters import parameters
+from hinge.spatial import se3, so3
 
 from .measure import BATCH, TOLERANCE, Row, Settings, WrongResultError, interleave
 from .operators import operators
@@ -70,6 +72,20 @@ _FRAMES = {
         "h.vector[swap]",
     ),
 }
+# of rotations and poses: ours, Pinocchio's, and what Pinocchio's is, in our conventions
+_SPATIAL = {
+    "so3.exp": ("so3.exp(w)", "R = pin.exp3(w)", "R"),
+    "so3.log": ("so3.log(R)", "w = pin.log3(R)", "w"),
+    "se3.exp": ("se3.exp(V)", "M = pin.exp6(v)", "M.homogeneous"),
+    "se3.log": ("se3.log(X)", "u = pin.log6(M)", "u.vector[swap]"),
+    "se3.log_jacobian": ("se3.log_jacobian(X)", "J = pin.Jlog6(M)", "J[swap][:, swap]"),
+    "se3.compose": ("se3.compose(X, X)", "MM = M * M", "MM.homogeneous"),
+    "so3.to_quaternion": (
+        "so3.to_quaternion(R)",
+        "Q = pin.Quaternion(R)",
+        "Q.coeffs()[[3, 0, 1, 2]] * np.sign(Q.w)",
+    ),
+}
 # results with as many matrices over nv, written to memory that is used again
 _FRESH = {
     "mass_matrix": "q",
@@ -88,6 +104,7 @@ def calls(case: Case | None, settings: Settings) -> Iterator[Row]:
     if case is None:
         arm = Case("arm", "arm of 7", hinge.zoo.arm(7).mechanism)
         yield from _spelled(arm, settings)
+        yield from _spatial(arm, settings)
         yield from operators(arm, settings)
         return
     yield from _frames(case, settings)
@@ -130,17 +147,46 @@ def _frames(case: Case, settings: Settings) -> Iterator[Row]:
     theirs |= {k: x[:, 0].copy() for k, x in columns.items()}
     theirs |= {"id": peer.model.getFrameId(scope["frame"]), "back": peer._back}
     theirs |= {"aligned": peer.pin.LOCAL_WORLD_ALIGNED, "swap": np.r_[3:6, 0:3]}
-    for name, (ours, other, result) in _FRAMES.items():
-        exec(other, theirs)
-        got, expected = eval(ours, scope), np.array(eval(result, theirs))
-        worst = float(np.abs(got - expected).max() / np.abs(expected).max())
-        if not worst < TOLERANCE:
-            raise WrongResultError(f"{name} of {case.label} differs by {worst:.1e}")
-        pair = [
-            Contestant("hinge", ours, scope, lambda: np.zeros(0)),
-            Contestant("pin", other, theirs, lambda: np.zeros(0)),
-        ]
-        yield _row(case, name, "frames", 1, pair, {"pin": worst}, settings)
+    for name, statements in _FRAMES.items():
+        yield _pair(case, name, "frames", statements, scope, theirs, settings)
+
+
+def _spatial(case: Case, settings: Settings) -> Iterator[Row]:
+    """Functions of `hinge.spatial`, beside Pinocchio's."""
+    if not installed("pinocchio"):
+        return
+    pin: Any = import_module("pinocchio")
+    V, swap = np.array([0.3, -0.5, 0.8, 1.0, 2.0, -1.0]), np.r_[3:6, 0:3]
+    X = se3.exp(V)
+    scope = {"so3": so3, "se3": se3, "V": V, "w": V[:3].copy(), "X": X, "R": X[:3, :3].copy()}
+    M = pin.SE3(X)
+    theirs = {"pin": pin, "np": np, "v": V[swap], "w": V[:3].copy(), "R": scope["R"], "M": M}
+    theirs["swap"] = swap
+    for name, (ours, other, result) in _SPATIAL.items():
+        yield _pair(case, name, "spatial", (ours, other, result), scope, theirs, settings)
+
+
+def _pair(
+    case: Case,
+    name: str,
+    kind: str,
+    statements: tuple[str, str, str],
+    scope: dict[str, Any],
+    theirs: dict[str, Any],
+    settings: Settings,
+) -> Row:
+    """One call of ours in turns with one of Pinocchio's that gives the same."""
+    ours, other, result = statements
+    exec(other, theirs)
+    got, expected = eval(ours, scope), np.array(eval(result, theirs))
+    worst = float(np.abs(got - expected).max() / np.abs(expected).max())
+    if not worst < TOLERANCE:
+        raise WrongResultError(f"{name} of {case.label} differs by {worst:.1e}")
+    pair = [
+        Contestant("hinge", ours, scope, lambda: np.zeros(0)),
+        Contestant("pin", other, theirs, lambda: np.zeros(0)),
+    ]
+    return _row(case, name, kind, 1, pair, {"pin": worst}, settings)
 
 
 def _fresh(case: Case, settings: Settings) -> Iterator[Row]:

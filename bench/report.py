@@ -114,6 +114,7 @@ def _tables(results: Results) -> list[Table]:
         _contest(results, "single", "One state, one call from Python"),
         _contest(results, "spelling", "Every spelling of a call, one state"),
         _contest(results, "frames", "Frames and momentum, one call from Python"),
+        _contest(results, "spatial", "Rotations and poses, one call from Python"),
         _contest(results, "operators", "Operators, another configuration in every call"),
         _contest(results, "fresh", f"Batches of {BATCH} with out= and without"),
         _contest(results, "rollout", f"Rollouts of {STEPS} steps, per step and sample, one thread"),

@@ -127,6 +127,9 @@ def _calls(results: Results) -> Iterator[Target]:
     for row in results.of_kind("frames"):
         what = f"{row.case.label}: one call of {row.quantity}, Pinocchio's time over ours"
         yield Target(what, LEAST, True, "×", row.ratio["pin"])
+    for row in results.of_kind("spatial"):
+        what = f"one call of spatial.{row.quantity}, Pinocchio's time over ours"
+        yield Target(what, 1.0, True, "×", row.ratio["pin"])
     for row in results.of_kind("fresh"):
         what = f"{row.case.label}: {row.quantity.replace('_', ' ')}, B = {row.batch}, without out="
         yield Target(f"{what} over with it", MOST_FRESH, False, "×", row.ratio["without out"])

@@ -27,7 +27,7 @@ navigation = {
     ],
     "Coming from": ["coming_from/*"],
     "Guide": [
-        "mechanisms", "loading", "editing", "underactuated", "derivatives", "compiling",
+        "mechanisms", "loading", "editing", "spatial", "underactuated", "derivatives", "compiling",
         "long_mechanisms", "large_batches",
         "operators", "diagonalized", "frameworks", "command_line", "notation", "algorithms",
     ],

@@ -1,11 +1,13 @@
 """Every Python block of the README and the documentation runs, in order, page by page."""
 
 import ast
+import importlib
 import pydoc
 import re
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -113,6 +115,17 @@ def test_names_on_the_page_exist(page):
         assert last == "X" or hasattr(pydoc.locate(module), last) or find_spec(name), name
 
 
+NAMESPACES = [n for n in hinge.__all__ if isinstance(getattr(hinge, n), ModuleType)]
+
+
+@pytest.mark.parametrize("name", [*NAMESPACES, "control.space", "spatial.se3", "spatial.so3"])
+def test_namespaces_are_imported_under_the_names_of_the_pages(name):
+    """`import hinge.edit` and `from hinge.edit import lock`, as well as `hinge.edit.lock`."""
+    module = importlib.import_module(f"hinge.{name}")
+    assert module is pydoc.locate(f"hinge.{name}") and module.__name__ == f"hinge.{name}"
+    assert module.__all__ and all(hasattr(module, public) for public in module.__all__)
+
+
 PUBLIC = {
     "hinge": hinge.__all__,
     "Robot": [n for n in dir(hinge.Robot) if not n.startswith("_")],
@@ -122,6 +135,8 @@ PUBLIC = {
     "control.space": hinge.control.space.__all__,
     "operators": hinge.operators.__all__,
     "edit": hinge.edit.__all__,
+    "spatial.se3": hinge.spatial.se3.__all__,
+    "spatial.so3": hinge.spatial.so3.__all__,
     "zoo": hinge.zoo.__all__,
 }
 

@@ -17,6 +17,7 @@ import numpy as np
 
 import hinge
 from hinge.emit.llvm.card import card_text
+from hinge.emit.llvm.copies import copies_text
 from hinge.emit.llvm.door import door_text
 from hinge.emit.llvm.held import held_text
 from hinge.emit.llvm.module import module_text
@@ -41,7 +42,7 @@ def declarations() -> list[str]:
     program = trace(lambda x: (np.sin(x), hinge.atan2(x[0], x[1])), [(2,)])
     flavor = host().flavor("double")
     own = module_text(program, flavor), held_text(flavor, python=True)
-    text = "\n".join([*own, door_text(), card_text()])
+    text = "\n".join([*own, door_text(), copies_text(), card_text()])
     found = re.findall(r"^(?:declare .* @hinge_.*|@hinge_.* = external .*)$", text, re.MULTILINE)
     return list(dict.fromkeys(found))
 

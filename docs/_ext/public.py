@@ -34,7 +34,8 @@ CHAPTERS: dict[str, str] = {
     "control": "control control.space",
     "mechanisms": "Mechanism MechanismBuilder Body Frame Inertia Transform Shape Triangles Joint "
     "Revolute Prismatic Helical Cylindrical Translation Spherical Planar Universal Free Fixed "
-    "Mimic",
+    "Mimic check_joint",
+    "spatial": "spatial spatial.so3 spatial.se3",
     "editing": "edit",
     "zoo": "zoo",
     "functions": "compile Kernel rollout Rollout grad hessian jacobian jvp vjp atan2 less maximum "

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from . import algorithms
-from .algebra.spatial import Inertia, Transform
+from .algebra.spatial import MACHINE_CODE, Inertia, Transform
 from .errors import (
     ArgumentError,
     DeviceError,
@@ -119,6 +119,7 @@ __all__ = [
     "rollout",
     "save",
     "simulate",
+    "spatial",
     "stream",
     "torch",
     "trajectory_sensitivity",
@@ -163,7 +164,7 @@ _LATER = {
     "check_joint": "model.joint_check",
     "cluster": "",
     "control": "",
-    "edit": "model",
+    "edit": "",
     "exciting_trajectory": "identification.excitation",
     "grad": "functions.derivatives",
     "hessian": "functions.derivatives",
@@ -179,15 +180,16 @@ _LATER = {
     "rollout": "functions.rollout",
     "save": "write",
     "simulate": "motion.simulate",
+    "spatial": "",
     "stream": "robot.blocks",
     "torch": "",
     "trajectory_sensitivity": "motion.trajectory_sensitivity",
     "vjp": "functions.derivatives",
     "where": "graph.functions",
-    "zoo": "robot",
+    "zoo": "",
 }
 if TYPE_CHECKING:
-    from . import casadi, cluster, control, jax, operators, torch
+    from . import casadi, cluster, control, edit, jax, operators, spatial, torch, zoo
     from .algorithms.constrained.description import Contact, LoopConstraint
     from .algorithms.constrained.forward import ConstrainedHybridMotion, ConstrainedMotion
     from .algorithms.constrained.impulse import Impact
@@ -202,7 +204,6 @@ if TYPE_CHECKING:
     from .identification.excitation import exciting_trajectory
     from .identification.fit import Identification, identify
     from .identification.online import RecursiveIdentification
-    from .model import edit
     from .model.builder import MechanismBuilder
     from .model.joint_check import check_joint
     from .motion.ground import Ground
@@ -210,13 +211,22 @@ if TYPE_CHECKING:
     from .motion.terrain import HeightField
     from .motion.trajectory import Trajectory
     from .motion.trajectory_sensitivity import trajectory_sensitivity
-    from .robot import zoo
     from .robot.assembly import Assembly
     from .robot.blocks import in_blocks, stream
     from .robot.inverse_kinematics import InverseKinematics
     from .runtime.device_arrays import DeviceArray
     from .runtime.rollout import Rollout
     from .write import save
+
+
+def _pose_function(name: str) -> Any:
+    """What answers for a `Transform`, imported when it is first asked."""
+    from .spatial.transforms import function
+
+    return function(name)
+
+
+MACHINE_CODE["load"] = _pose_function
 
 
 def __getattr__(name: str) -> Any:

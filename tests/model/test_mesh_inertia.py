@@ -155,13 +155,13 @@ def test_what_has_no_inertia_is_refused(case, tmp_path):
 
 
 def test_a_huge_file_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("hinge.model.edit.mesh_inertia._MOST_BYTES", 10)
+    monkeypatch.setattr("hinge.edit.mesh_inertia._MOST_BYTES", 10)
     path = saved(trimesh.creation.box((1, 1, 1)), tmp_path / "a.stl")
     with pytest.raises(hinge.ModelError, match="more than 10 bytes"):
         found(body(Shape("mesh", (1, 1, 1), mesh=path)))
 
 
 def test_without_trimesh_it_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr("hinge.model.edit.mesh_inertia.find_spec", lambda name: None)
+    monkeypatch.setattr("hinge.edit.mesh_inertia.find_spec", lambda name: None)
     with pytest.raises(hinge.ModelError, match='pip install "hinge-dynamics.view."'):
         found(body(Shape("mesh", (1, 1, 1), mesh="a.stl")))

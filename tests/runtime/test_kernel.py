@@ -255,8 +255,11 @@ def test_the_short_way_is_for_exact_arrays_only():
     assert fast(*exact)[0].shape == (2,)
     check(fast(*map(read_only, exact)), exact)
     A, x, s = exact
-    odd = [(ODD[kind](A), x, s) for kind in ODD if kind not in ("columns of a table",)]
-    odd += [(A, x), (A, x, s, s), (), (None, x, s), (A, x, 1.0), (A, x.astype(np.float32), s)]
+    copied = [kind for kind in ODD if kind not in ("other byte order", "subclass")]
+    for kind in copied:
+        check(fast(ODD[kind](A), x, s), exact)
+    odd = [(ODD[kind](A), x, s) for kind in ODD if kind not in copied]
+    odd += [(A, x), (A, x, s, s), (), (None, x, s), (A, x, "1"), (A, x.astype(np.float32), s)]
     odd += [(A[None], x, s), (A, x[:2], s), (A, np.ones(4), s), (A, x, np.ones(1)), (A, int, s)]
     for arguments in odd:
         got, keywords = fast(*arguments)
@@ -296,7 +299,7 @@ def test_odd_batches_take_the_long_way():
     A, x, s = sample((6,))
     fast = LAW.fast(handed_on)
     odd = [(A[0], x, s), (A, x[0], s), (A, x, s[:5]), (A[:, None], x[:, None], s[:, None])]
-    odd += [(A, x[:, :2], s), (A, x, s[:, None]), (A, np.asfortranarray(x), s)]
+    odd += [(A, x[:, :2], s), (A, x, s[:, None]), (A, x.astype(np.float32), s)]
     assert all(fast(*arguments) == "handed on" for arguments in odd)
 
 

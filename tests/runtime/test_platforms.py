@@ -14,6 +14,7 @@ import pytest
 import hinge
 from fresh_process import run_python
 from hinge import zoo
+from hinge.emit.llvm.copies import copies_text
 from hinge.emit.llvm.door import door_text
 from hinge.emit.llvm.held import held_text
 from hinge.emit.llvm.module import module_text
@@ -114,7 +115,7 @@ def objects(system):
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     triple, target = SYSTEMS[system]
-    texts = [door_text(), held_text(target.flavor("double"), python=True)]
+    texts = [door_text(), copies_text(), held_text(target.flavor("double"), python=True)]
     if triple.startswith(platform.machine()):
         texts.append(team_text())
     for scalar in ("double", "float"):

@@ -10,16 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from .small import atan2, cos, less, sign, sin, sqrt, where
+from .small import atan2, cos, less, one_below_zero, sign, sin, sqrt, where
 
 __all__ = [
     "about_axis",
     "axial",
+    "axis_angle_of",
     "cayley_momentum",
     "cayley_quaternion",
     "from_rpy",
+    "half_turn",
     "is_rotation",
     "nearest_rotation",
+    "norm",
+    "orthonormal",
     "quaternion_conjugate",
     "quaternion_difference",
     "quaternion_exp",
@@ -27,18 +31,20 @@ __all__ = [
     "quaternion_log",
     "quaternion_matrix",
     "quaternion_product",
+    "quaternion_unit",
+    "random_quaternion",
+    "rotation_angle",
+    "rotation_log",
     "rpy_of",
     "safe_to_square",
     "skew",
-    "translation_exp",
-    "translation_log",
     "turned_matrix",
     "turned_vector",
 ]
 
-# Added to squared angles so that sin(θ)/θ needs no branch: far below any angle that matters, far
-# above underflow even in single precision.
-_TINY = 1e-30
+# Added to squared angles so that sin(θ)/θ needs no branch: its change is below rounding, and second
+# derivatives lose 1e-8 at most, since θ is at least 1e-8.
+_TINY = 1e-16
 
 
 def skew(v: Any) -> np.ndarray:
@@ -90,18 +96,18 @@ def from_rpy(roll: float, pitch: float, yaw: float) -> np.ndarray:
     return Rz @ Ry @ Rx
 
 
-def rpy_of(R: np.ndarray) -> np.ndarray:
-    """(roll, pitch, yaw) of a rotation matrix of floats, |pitch| ≤ π/2.
+def rpy_of(R: np.ndarray, rounding: float = float(np.finfo(float).eps)) -> np.ndarray:
+    """(roll, pitch, yaw) of a rotation matrix, |pitch| ≤ π/2; rounding: of its entries.
 
     One turn after the other is taken off, so that `from_rpy` gives R back to rounding wherever it
     is; at pitch = ±π/2, where roll and yaw turn about one axis, yaw is 0.
     """
-    across = np.hypot(R[0, 0], R[1, 0])
     # what is left of a right angle by rounding has no direction
-    yaw = np.arctan2(R[1, 0], R[0, 0]) if across > 4 * np.finfo(float).eps else 0.0
-    c, s = np.cos(yaw), np.sin(yaw)
-    pitch = np.arctan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
-    roll = np.arctan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
+    level = less(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0], (4 * rounding) ** 2)
+    yaw = atan2(where(level, 0.0, R[1, 0]), where(level, 1.0, R[0, 0]))
+    c, s = cos(yaw), sin(yaw)
+    pitch = atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
+    roll = atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
     return np.array([roll, pitch, yaw])
 
 
@@ -165,19 +171,15 @@ def quaternion_conjugate(quat: np.ndarray) -> np.ndarray:
 
 def quaternion_exp(w: np.ndarray) -> np.ndarray:
     """The unit quaternion of the rotation vector w: (cos θ/2, w sin(θ/2)/θ), θ = |w|."""
+    c, s = half_turn(w)
+    return np.array([c, w[0] * s, w[1] * s, w[2] * s])
+
+
+def half_turn(w: np.ndarray) -> tuple[Any, Any]:
+    """cos θ/2 and sin(θ/2)/θ of a rotation vector, θ = |w|."""
     angle = sqrt(w @ w + _TINY)
     s = sin(0.5 * angle) / angle
-    return np.array([cos(0.5 * angle), w[0] * s, w[1] * s, w[2] * s])
-
-
-def translation_exp(w: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """The translation of exp(w; v): ∫₀¹ exp(s w×) v ds = v + B w×v + C w×(w×v)."""
-    angle = sqrt(w @ w + _TINY)
-    half = sin(0.5 * angle) / angle
-    B = np.array([2 * half * half])
-    C = np.array([_sine_defect(angle)])
-    wv = skew(w) @ v
-    return v + B * wv + C * (skew(w) @ wv)
+    return cos(0.5 * angle), s
 
 
 def cayley_quaternion(w: np.ndarray) -> np.ndarray:
@@ -193,35 +195,6 @@ def cayley_momentum(w: np.ndarray, mu: np.ndarray, f: np.ndarray) -> np.ndarray:
     g = f - 0.5 * (skew(w) @ mu)
     x = mu - g + (w @ g) / (4 + w @ w) * w
     return x + 0.25 * (w @ x) * w + 0.5 * (skew(w) @ x)
-
-
-def _sine_defect(angle: Any) -> Any:
-    """(θ − sin θ)/θ³ without cancellation: the sine is built up from that of θ/27.
-
-    sin 3x = 3 sin x − 4 sin³x gives d(3x) = (3 d(x) x³ + 4 sin³x)/(3x)³ for the defect d; the
-    series of the start is cut where its next term is below rounding for any |θ| ≤ 2π.
-    """
-    x = angle / 27
-    y = x * x
-    d = (1 - y / 20 * (1 - y / 42 * (1 - y / 72 * (1 - y / 110)))) / 6
-    for _ in range(3):
-        ratio = sin(x) / x
-        d = d / 9 + 4 * ratio * ratio * ratio / 27
-        x = 3 * x
-    return d
-
-
-def translation_log(w: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """The v whose exp(w; v) has the translation p, for |w| < 2π: p − ½ w×p + D w×(w×p).
-
-    With d the sine defect, D = (d(θ) − ½ d(θ/2) + (θ d(θ/2)/4)²)/sinc²(θ/2): nothing cancels.
-    """
-    angle = sqrt(w @ w + _TINY)
-    half = _sine_defect(0.5 * angle)
-    sinc = 1 - 0.25 * angle * angle * half
-    D = (_sine_defect(angle) - 0.5 * half + (0.25 * angle * half) ** 2) / (sinc * sinc)
-    wp = skew(w) @ p
-    return p - 0.5 * wp + np.array([D]) * (skew(w) @ wp)
 
 
 def quaternion_log(quat: np.ndarray) -> np.ndarray:
@@ -245,7 +218,18 @@ def quaternion_difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def quaternion_from_matrix(R: np.ndarray) -> np.ndarray:
-    """The unit quaternion (w ≥ 0) of a rotation matrix.
+    """The unit quaternion (w ≥ 0) of a rotation matrix."""
+    quat = _quaternion_along(R)
+    return quat * np.array([sign(quat[0]) / sqrt(quat @ quat)])
+
+
+def rotation_log(R: np.ndarray) -> np.ndarray:
+    """The rotation vector of a matrix, at most π long; at π its largest entry is positive."""
+    return quaternion_log(_quaternion_along(R))
+
+
+def _quaternion_along(R: np.ndarray) -> np.ndarray:
+    """A quaternion of a rotation matrix, of a length from 2 to 4.
 
     4 q qᵀ has entries that are sums of those of R; its row with the largest diagonal is the one
     from which nothing is lost.
@@ -261,7 +245,58 @@ def quaternion_from_matrix(R: np.ndarray) -> np.ndarray:
     for i in (1, 2, 3):
         more = less(most, rows[i][i])
         most, quat = where(more, rows[i][i], most), where(more, rows[i], quat)
-    return quat * np.array([sign(quat[0]) / sqrt(quat @ quat)])
+    return quat
+
+
+def norm(v: np.ndarray) -> Any:
+    """|v|, whose derivative at zero is zero."""
+    square = v @ v
+    there = less(0.0, square)
+    return where(there, sqrt(where(there, square, 1.0)), 0.0)
+
+
+def rotation_angle(quat: np.ndarray) -> Any:
+    """The angle of a quaternion, not zero, from 0 to π."""
+    quat = safe_to_square(quat)
+    return 2 * atan2(norm(quat[1:]), quat[0] * sign(quat[0]))
+
+
+def axis_angle_of(quat: np.ndarray) -> tuple[np.ndarray, Any]:
+    """The unit axis and the angle, 0 to π, of a quaternion, not zero; x where nothing turns."""
+    quat = safe_to_square(quat)
+    sine, side = norm(quat[1:]), sign(quat[0])
+    there = less(0.0, sine)
+    x, y, z = quat[1:] * np.array([side / where(there, sine, 1.0)])
+    return np.array([where(there, x, 1.0), y, z]), 2 * atan2(sine, quat[0] * side)
+
+
+def quaternion_unit(quat: np.ndarray) -> np.ndarray:
+    """The unit quaternion of a quaternion, not zero; in compiled code NaN if squares overflow."""
+    quat = safe_to_square(quat)
+    return quat / np.array([sqrt(quat @ quat)])
+
+
+def random_quaternion(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Unit quaternions, uniform over all rotations."""
+    quat = rng.normal(size=(*shape, 4))
+    return quat / np.linalg.norm(quat, axis=-1, keepdims=True)
+
+
+def orthonormal(A: np.ndarray) -> np.ndarray:
+    """The rotation nearest to a matrix with a positive determinant, NaN to any other.
+
+    Newton's steps X ← ½ (γ X + X⁻ᵀ/γ) to the polar factor, γ² = |X⁻¹|/|X|: eight are enough, the
+    last of them doubling digits that are there.
+    """
+    for _ in range(8):
+        # the rows of X⁻ᵀ are cross products of those of X, over the determinant
+        x, y, z = A
+        cofactors = np.array([skew(y) @ z, skew(z) @ x, skew(x) @ y])
+        determinant = x @ cofactors[0]
+        inverse = cofactors * np.array([one_below_zero(-determinant) / determinant])
+        scale = sqrt(sqrt(np.sum(inverse * inverse) / np.sum(A * A)))
+        A = 0.5 * (np.array([scale]) * A + np.array([1 / scale]) * inverse)
+    return A
 
 
 def is_rotation(R: np.ndarray) -> bool:

@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import zoo
 from ..errors import ArgumentError
 from ..model.joints import Free
 from ..model.mechanism import Mechanism
 from ..motion.trajectory import Trajectory
-from ..robot import Robot, zoo
+from ..robot import Robot
 from ..viewer.stance import standing
 
 __all__ = ["FORCE", "Push", "pushed", "through_its_ranges"]

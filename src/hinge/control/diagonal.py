@@ -25,15 +25,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..algebra.rotation import axial, quaternion_log
+from ..algebra.rotation import axial, rotation_log
 from ..errors import ArgumentError
-from ..graph.functions import less, where
 from ..robot import Robot, check_robot
 from ..runtime.check import check_choice, check_pose
 from ..runtime.kernel import Kernel
 from .law import numbers
 
-__all__ = ["PoseFeedback", "RateFeedback", "rotation_vector"]
+__all__ = ["PoseFeedback", "RateFeedback"]
 
 
 class _Law(ABC):
@@ -150,12 +149,12 @@ class PoseFeedback(_Law):
 
     def _error(self, q: Any) -> Any:
         R, shift = self._left(q)
-        return np.concatenate([rotation_vector(R), shift])
+        return np.concatenate([rotation_log(R), shift])
 
     def _pull(self, q: Any) -> Any:
         R, shift = self._left(q)
         k_o, k_p = self.stiffness
-        turn = 0.5 * axial(R) if self.orientation == "axes" else rotation_vector(R)
+        turn = 0.5 * axial(R) if self.orientation == "axes" else rotation_log(R)
         w = np.concatenate([2 * k_o * turn, k_p * shift])  # (3), (4)
         return self.robot.alg.jacobian(q, self.frame).T @ w
 
@@ -165,27 +164,9 @@ class PoseFeedback(_Law):
         if self.orientation == "axes":
             far = 3 - np.trace(R)  # (3)
         else:
-            turn = rotation_vector(R)
+            turn = rotation_log(R)
             far = turn @ turn  # (4)
         return k_o * far + 0.5 * k_p * (shift @ shift)
-
-
-def rotation_vector(R: Any) -> Any:
-    """θ n with 0 ≤ θ ≤ π, on traced scalars: from the row of 4 q qᵀ with the largest diagonal."""
-    x, y, z = axial(R)
-    S, t = R + R.T, np.trace(R)
-    rows = [
-        np.array([1 + t, x, y, z]),
-        np.array([x, 1 - t + S[0, 0], S[0, 1], S[0, 2]]),
-        np.array([y, S[0, 1], 1 - t + S[1, 1], S[1, 2]]),
-        np.array([z, S[0, 2], S[1, 2], 1 - t + S[2, 2]]),
-    ]
-    best, largest = rows[0], rows[0][0]
-    for i in (1, 2, 3):
-        better = less(largest, rows[i][i])
-        best = np.array([where(better, a, b) for a, b in zip(rows[i], best, strict=True)])
-        largest = where(better, rows[i][i], largest)
-    return quaternion_log(best)
 
 
 def _damping(where: str, robot: Robot, value: ArrayLike) -> np.ndarray:

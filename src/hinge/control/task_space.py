@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..algebra.rotation import rotation_log
 from ..algebra.small import solve_spd
 from ..algebra.spatial import Transform
 from ..robot import Robot, check_robot
 from ..runtime.arguments import single
 from ..runtime.check import check_pose
-from .diagonal import rotation_vector
 from .law import Feedback, check_gain
 from .space import Target
 
@@ -59,7 +59,7 @@ class _OfFrame(Feedback):
     def error(self, q: Any, pose: Any) -> np.ndarray:
         """What is left to turn and to go, (6,): a rotation vector and a displacement."""
         X = self.robot.alg.frame_pose(q, self.frame)
-        turn = rotation_vector(pose[:3, :3] @ X[:3, :3].T)
+        turn = rotation_log(pose[:3, :3] @ X[:3, :3].T)
         return np.concatenate([turn, pose[:3, 3] - X[:3, 3]])
 
     def _beside(self, q: Any, qd: Any, J: Any, mobility: Any) -> np.ndarray:

@@ -32,8 +32,8 @@ import numpy as np
 from ..algebra.spatial import congruence
 from ..algorithms.configuration import random_configuration
 from ..algorithms.regressors import joint_terms_of, momentum_map, torque_regressor
+from ..edit import right_angles
 from ..errors import warn_of_model
-from ..model.edit import right_angles
 from ..model.mechanism import Body, Mechanism, hinge_map, transfer
 from ..model.parameters import inertia_numbers, inertia_of
 from ..robot import Robot, check_robot

@@ -23,9 +23,9 @@ import numpy as np
 
 from ..algebra.rotation import quaternion_log, quaternion_matrix
 from ..algebra.spatial import Inertia, Transform
+from ..edit import weld
 from ..errors import ModelError
 from ..model.builder import MechanismBuilder
-from ..model.edit import weld
 from ..model.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical, Translation
 from ..model.mechanism import GROUND, Mechanism
 from .mujoco_equality import Closing, Equalities, Loop, equalities

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..algebra.exponential import translation_exp, translation_log
 from ..algebra.rotation import (
     about_axis,
     cayley_momentum,
@@ -17,10 +18,9 @@ from ..algebra.rotation import (
     quaternion_log,
     quaternion_matrix,
     quaternion_product,
-    safe_to_square,
+    quaternion_unit,
+    random_quaternion,
     skew,
-    translation_exp,
-    translation_log,
 )
 from ..algebra.small import atan2, cos, sin, sqrt
 from ..errors import ModelError
@@ -56,18 +56,6 @@ def _linear(*axes: Any) -> np.ndarray:
 def _along(axis: Numbers, q: np.ndarray) -> np.ndarray:
     """The vector q · axis; q: (1,)."""
     return np.array(axis)[:, None] @ q
-
-
-def _unit(quat: np.ndarray) -> np.ndarray:
-    """The unit quaternion of a quaternion, not zero; in compiled code NaN if squares overflow."""
-    quat = safe_to_square(quat)
-    return quat / sqrt(quat @ quat)
-
-
-def _random_quaternion(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Unit quaternions, uniform over all rotations."""
-    quat = rng.normal(size=(*shape, 4))
-    return quat / np.linalg.norm(quat, axis=-1, keepdims=True)
 
 
 def _turned(quat: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -239,10 +227,10 @@ class Spherical(Joint):
         return np.array([1.0, 0.0, 0.0, 0.0])
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
-        return _random_quaternion(rng, shape)
+        return random_quaternion(rng, shape)
 
     def normalize(self, q: np.ndarray) -> np.ndarray:
-        return _unit(q)
+        return quaternion_unit(q)
 
     def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
         return quaternion_product(q, quaternion_exp(dv))
@@ -360,11 +348,11 @@ class Free(Joint):
         return np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 
     def random(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
-        quat = _random_quaternion(rng, shape)
+        quat = random_quaternion(rng, shape)
         return np.concatenate([rng.uniform(-1, 1, size=(*shape, 3)), quat], axis=-1)
 
     def normalize(self, q: np.ndarray) -> np.ndarray:
-        return np.concatenate([q[:3], _unit(q[3:])])
+        return np.concatenate([q[:3], quaternion_unit(q[3:])])
 
     def integrate(self, q: np.ndarray, dv: np.ndarray) -> np.ndarray:
         position = q[:3] + quaternion_matrix(q[3:]) @ translation_exp(dv[:3], dv[3:])

@@ -17,7 +17,7 @@ import numpy as np
 from . import memory
 from .artifact import Artifact, source_digest
 from .backend import Settings
-from .engine import Library, code_marks, compile_texts, fast_calls_work
+from .engine import Library, code_marks, compile_texts, fast_calls_work, helper_library
 from .entry import Entry
 from .progress import progress
 from .target import Target, host
@@ -219,9 +219,12 @@ class _Batches:
         results = partial(memory.results, self._artifact.outputs, self._dtype)
         single = least == 0 and library.address("one")
         room = ctypes.CFUNCTYPE(ctypes.c_int64)(library.address("room"))() if single else 0
-        own = (otherwise, form, self._worth, helpers, HERE, least, results, memory.LARGE)
+        own = (form, self._worth, helpers, HERE, least, results, memory.LARGE)
         own += (np.empty(room + _LINE if room else 0, np.uint8), memory.KEPT)
-        return library.entry("one" if single else "many", own)
+        name = "one" if single else "many"
+        ready = library.entry(name, (otherwise, *own)).function(name)
+        copies = _copies().entry("copies", (otherwise, ready, self._dtype)).function("copies")
+        return library.entry(name, (copies, *own))
 
     @property
     def machine(self) -> Machine:
@@ -267,6 +270,18 @@ def _packed(strides: tuple[int, ...], shape: tuple[int, ...], item: int) -> bool
             return False
         item *= n
     return True
+
+
+@lru_cache(maxsize=1)
+def _copies() -> Library:
+    """The code that copies what kernels do not take as it lies."""
+
+    def text() -> str:
+        from ..emit.llvm.copies import copies_text
+
+        return copies_text()
+
+    return helper_library(text, name="copies")
 
 
 # time loops

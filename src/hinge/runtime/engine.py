@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -149,15 +149,18 @@ def code_marks(target: Target) -> tuple[str, ...]:
     return kind, target.cpu, target.features, llvm_version()
 
 
-def helper_library(text: str, own: Mapping[str, int] | None = None) -> Library:
+def helper_library(
+    text: str | Callable[[], str], own: Mapping[str, int] | None = None, name: str = ""
+) -> Library:
     """A module that is no program, for this machine, compiled once and kept in the cache.
 
+    text: or what makes it, if it is always the same, for which a name stands then.
     own: as of `Library`; every call loads the code anew.
     """
-    key = full_key(text, *code_marks(host()))
+    key = full_key(text if isinstance(text, str) else name, *code_marks(host()))
     with MAKING:
         code = cache.load(key)
         if code is None:
-            code = compile_text(text, host())
+            code = compile_text(text if isinstance(text, str) else text(), host())
             cache.store(key, code)
         return Library(code, host(), own)

@@ -15,7 +15,7 @@ from ..graph.operations import library_functions
 __all__ = ["python_symbols", "symbols"]
 
 # of NumPy's C interface, whose numbering is part of its ABI, and of Python's stable one
-_PYARRAY_NEW, _PY_TP_NEW = 93, 65
+_PYARRAY_FROM_ANY, _PYARRAY_NEW, _PY_TP_NEW = 69, 93, 65
 # the name of a keyword is the one string with its letters
 _OUT = sys.intern("out")
 _OUT_NAMES = (_OUT,)
@@ -65,6 +65,7 @@ def _python_functions() -> dict[str, int]:
     }
     table = {name: _address(function) for name, function in functions.items()}
     table["hinge_new_array"] = _array_api(_PYARRAY_NEW)
+    table["hinge_from_any"] = _array_api(_PYARRAY_FROM_ANY)
     table["hinge_tuple_subtype"] = _tuple_new()
     return table
 
@@ -81,6 +82,10 @@ def _python_objects() -> dict[str, int]:
         "hinge_ndarray": id(np.ndarray),
         "hinge_descr_f64": id(np.dtype(np.float64)),
         "hinge_descr_f32": id(np.dtype(np.float32)),
+        "hinge_descr_i64": id(np.dtype(np.int64)),
+        "hinge_float": id(float),
+        "hinge_float64": id(np.float64),
+        "hinge_int": id(int),
     }
 
 

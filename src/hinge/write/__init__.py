@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from ..edit.rebuild import mechanism_in
 from ..errors import ArgumentError, ModelError
-from ..model.edit.rebuild import mechanism_in
 from ..model.mechanism import Mechanism
 
 __all__ = ["save"]

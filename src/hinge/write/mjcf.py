@@ -328,7 +328,7 @@ class _Writer:
 
 
 def _pose(X: Transform) -> dict[str, str]:
-    return {"pos": numbers(X.translation), "quat": numbers(X.quaternion)}
+    return {"pos": numbers(X.translation), "quat": numbers(quaternion_from_matrix(X.rotation))}
 
 
 def _is_readable(path: str) -> bool:

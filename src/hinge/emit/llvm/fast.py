@@ -4,12 +4,13 @@ When every argument is exactly what the program expects (an ndarray of the right
 and aligned, for `one` of the shape of a sample, for `many` all with the same one leading dimension)
 they make the result arrays, or take those of `out=`, and run the scalar body or the batch.  In any
 other case, and for one sample of a strict kernel when a result is not finite, `one` hands the same
-arguments to `many`, and that to the Python callable that is the first item of `self`, which knows
-what to do or what to say.  The other items: the type of several results; how many samples are worth
-a helper; how many helpers there may be; an array with the address of the team that they belong to;
-with how many samples `many` begins; what makes large results for so many, and from how many bytes;
-an array for `one` to work in, where that takes more than the stack should hold (only one call at a
-time has the interpreter's lock); an array with the address of memory that batches work in.
+arguments to `many`, and that to the callable that is the first item of `self`: `copies.py`, and
+behind it one of Python, which knows what to do or what to say.  The other items: the type of
+several results; how many samples are worth a helper; how many helpers there may be; an array with
+the address of the team that they belong to; with how many samples `many` begins; what makes large
+results for so many, and from how many bytes; an array for `one` to work in, where that takes more
+than the stack should hold (only one call at a time has the interpreter's lock); an array with the
+address of memory that batches work in.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace as changed
 from typing import Any
 
-from ...algebra.spatial import Transform
-from ...errors import warn_of_model
-from ..builder import MechanismBuilder
-from ..joints import Joint
-from ..mechanism import GROUND, Mechanism
+from ..algebra.spatial import Transform
+from ..errors import warn_of_model
+from ..model.builder import MechanismBuilder
+from ..model.joints import Joint
+from ..model.mechanism import GROUND, Mechanism
 from .rebuild import (
     add_body,
     add_frames,

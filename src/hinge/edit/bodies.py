@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ...algebra.spatial import Inertia, Transform
-from ..builder import check_inertia
-from ..mechanism import Mechanism
+from ..algebra.spatial import Inertia, Transform
+from ..model.builder import check_inertia
+from ..model.mechanism import Mechanism
 from .rebuild import builder_like, copied, edits, moving_body, rebuilt
 
 __all__ = ["with_frame", "with_gravity", "with_inertia"]

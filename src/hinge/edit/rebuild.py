@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast
 
-from ...errors import ArgumentError, ModelError
-from ..builder import MechanismBuilder
-from ..mechanism import GROUND, Body, Mechanism
+from ..errors import ArgumentError, ModelError
+from ..model.builder import MechanismBuilder
+from ..model.mechanism import GROUND, Body, Mechanism
 
 __all__ = [
     "Edit",

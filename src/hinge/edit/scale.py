@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...algebra.spatial import Inertia, Transform
-from ...errors import ArgumentError, ModelError
-from ..joints import Helical, Joint
-from ..mechanism import Mechanism
-from ..shapes import Shape
+from ..algebra.spatial import Inertia, Transform
+from ..errors import ArgumentError, ModelError
+from ..model.joints import Helical, Joint
+from ..model.mechanism import Mechanism
+from ..model.shapes import Shape
 from .rebuild import edits, rebuilt
 
 __all__ = ["enlarge", "rescale"]

@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...algebra.spatial import Inertia
-from ...errors import ArgumentError, ModelError
-from ..mechanism import Body, Mechanism
-from ..shapes import Shape
+from ..algebra.spatial import Inertia
+from ..errors import ArgumentError, ModelError
+from ..model.mechanism import Body, Mechanism
+from ..model.shapes import Shape
 from .rebuild import edits, moving_body, names_in, rebuilt
 
 __all__ = ["with_mesh_inertia"]

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...algebra.rotation import nearest_rotation
-from ...algebra.spatial import Inertia, Transform
-from ...errors import ArgumentError, ModelError
-from ..joints import Cylindrical, Fixed, Joint, Prismatic, Revolute, Translation, Universal
-from ..mechanism import Body, Mechanism, did_you_mean
+from ..algebra.rotation import nearest_rotation
+from ..algebra.spatial import Inertia, Transform
+from ..errors import ArgumentError, ModelError
+from ..model.joints import Cylindrical, Fixed, Joint, Prismatic, Revolute, Translation, Universal
+from ..model.mechanism import Body, Mechanism, did_you_mean
 from .rebuild import add_body, add_frames, builder_like, dress, edits, names_in, rebuilt
 
 __all__ = ["lock", "right_angles", "single_axis", "weld", "with_joint"]

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..algebra.rotation import quaternion_matrix
-from ..algebra.spatial import Inertia, Transform
-from ..model.builder import MechanismBuilder
-from ..model.joints import (
+from .algebra.rotation import quaternion_matrix
+from .algebra.spatial import Inertia, Transform
+from .model.builder import MechanismBuilder
+from .model.joints import (
     Cylindrical,
     Free,
     Helical,
@@ -21,10 +21,10 @@ from ..model.joints import (
     Translation,
     Universal,
 )
-from ..model.mechanism import GROUND
-from ..model.shapes import Shape
-from ..runtime.check import check_whole
-from . import Robot
+from .model.mechanism import GROUND
+from .model.shapes import Shape
+from .robot import Robot
+from .runtime.check import check_whole
 
 __all__ = [
     "acrobot",
