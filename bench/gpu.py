@@ -125,7 +125,7 @@ class Bench:
         """Steps a second of the Panda by RK4, all of them in the kernel of `hinge.simulate`."""
         mechanism = make("panda").mechanism
         robot = hinge.Robot(mechanism, dtype, device="cuda")
-        kernel = motion_kernel(robot, "rk4", ["tau"], None, None, ())
+        kernel = motion_kernel(robot, "rk4", ["tau"], None, ())
         q, qd, tau = self.arrays(mechanism, _FORCES, samples, dtype)
         given = {"q": q, "qd": qd, "tau": 0 * tau, "dt": np.array(DT), "t": DT * np.arange(STEPS)}
         given |= {n: 0 * qd for n in kernel.shapes if n.startswith("memory")}

@@ -140,7 +140,7 @@ def _found(word: str) -> Any:
 
 def _listed(module: str, shown: str | None = None) -> Iterator[Entry]:
     found = importlib.import_module(module)
-    for name in found.__all__:
+    for name in dir(found) if found is hinge else found.__all__:
         thing = getattr(found, name)
         if not inspect.ismodule(thing):
             yield Entry(f"{shown or module}.{name}", thing)

@@ -15,6 +15,7 @@ from .errors import (
     OpenLoopWarning,
     SingularError,
     TraceError,
+    TraceWarning,
 )
 from .functions.compile import compile
 from .model.joints import (
@@ -88,6 +89,7 @@ __all__ = [
     "Sum",
     "Task",
     "TraceError",
+    "TraceWarning",
     "Trajectory",
     "Transform",
     "Translation",
@@ -98,6 +100,7 @@ __all__ = [
     "base_parameters",
     "casadi",
     "check_joint",
+    "clear_caches",
     "cluster",
     "compile",
     "control",
@@ -128,6 +131,8 @@ __all__ = [
     "where",
     "zoo",
 ]
+# `from hinge import *` leaves Python's own compile as it is
+__all__.remove("compile")
 
 __version__ = "0.1.0"
 
@@ -162,6 +167,7 @@ _LATER = {
     "base_parameters": "identification.base",
     "casadi": "",
     "check_joint": "model.joint_check",
+    "clear_caches": "runtime.recent",
     "cluster": "",
     "control": "",
     "edit": "",
@@ -215,6 +221,7 @@ if TYPE_CHECKING:
     from .robot.blocks import in_blocks, stream
     from .robot.inverse_kinematics import InverseKinematics
     from .runtime.device_arrays import DeviceArray
+    from .runtime.recent import clear_caches
     from .runtime.rollout import Rollout
     from .write import save
 
@@ -241,4 +248,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted([*__all__, "compile"])

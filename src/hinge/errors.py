@@ -20,7 +20,9 @@ __all__ = [
     "SingularError",
     "TooLongError",
     "TraceError",
+    "TraceWarning",
     "located",
+    "warn",
     "warn_of_model",
 ]
 
@@ -69,6 +71,10 @@ class TooLongError(TraceError):
     """A traced function has more operations than are worth compiling."""
 
 
+class TraceWarning(UserWarning):
+    """A function cannot be traced, and is called from Python instead, which takes far longer."""
+
+
 @contextmanager
 def located(place: str) -> Iterator[None]:
     """Whatever is raised meanwhile says at which place of a long work that was."""
@@ -82,7 +88,12 @@ def located(place: str) -> Iterator[None]:
 
 
 def warn_of_model(message: str, kind: type[ModelWarning] = ModelWarning) -> None:
-    """Give a `ModelWarning` that points at the line outside this package that called into it."""
+    """Give a `ModelWarning`, as in `warn`."""
+    warn(message, kind)
+
+
+def warn(message: str, kind: type[Warning]) -> None:
+    """Give a warning that points at the line outside this package that called into it."""
     caller = sys._getframe(1)
     while caller.f_back is not None and _is_ours(caller.f_globals):
         caller = caller.f_back
@@ -91,7 +102,8 @@ def warn_of_model(message: str, kind: type[ModelWarning] = ModelWarning) -> None
         kind,
         caller.f_code.co_filename,
         caller.f_lineno,
-        module=caller.f_globals.get("__name__"),
+        # Python drops a warning of no module
+        module=caller.f_globals.get("__name__", caller.f_code.co_filename),
         registry=caller.f_globals.setdefault("__warningregistry__", {}),
     )
 

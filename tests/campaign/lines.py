@@ -12,7 +12,7 @@ import numpy as np
 __all__ = ["LINES", "Line", "Outcome", "all_lines", "line"]
 
 # modules that have lines; a new one is named here
-MODULES = ("states", "trees", "calls", "processes", "kept", "bounds", "files", "loops")
+MODULES = ("states", "trees", "calls", "processes", "kept", "bounds", "files", "loops", "laws")
 MODULES += ("expressions",)
 
 

@@ -94,6 +94,26 @@ def test_sums_are_rounded_once(shape):
         np.testing.assert_array_equal(sums.finish(sums.combine(state, other)), x[-1])
 
 
+def test_functions_that_write_see_what_is_there():
+    """Of a study, its settings and its reductions."""
+
+    def square(a, b, gain):
+        a *= gain
+        gain *= 2.0
+        return a, b
+
+    def doubled(a, b):
+        a *= 2.0
+        return a
+
+    reduce = {"twice": cluster.mean(doubled), "once": cluster.mean(0), "low": cluster.lowest(0)}
+    found = studied(square, POINTS, reduce, gain=np.array(3.0), size=700)
+    a = POINTS.block(0, len(POINTS))["a"]
+    assert abs(found["once"] - 3 * a.mean()) < 1e-12
+    assert found["twice"] == 2 * found["once"]
+    assert found["low"].point["a"] == a.min() and found["low"].value == 3 * a.min()
+
+
 def test_any_associative_reduction():
     """Those in which order matters have the earlier samples first."""
     words = cluster.Reduction(

@@ -69,7 +69,7 @@ SCANS = {"rk4": (128, 232), "semi_implicit_euler": (104, 168), "variational": (1
 @pytest.mark.parametrize("method", SCANS)
 def test_time_loops(method):
     """The states of an arm of seven joints are in registers from the first step to the last."""
-    scan = motion_kernel(zoo.arm(7), method, ("taus",), None, None, ()).scan
+    scan = motion_kernel(zoo.arm(7), method, ("taus",), None, ()).scan
     for scalar, most in zip(SCALARS, SCANS[method], strict=True):
         text, launch = scan_module(scan, scalar, strict=True)
         figures = assembled(text)
@@ -80,7 +80,7 @@ def test_time_loops(method):
 def test_long_steps_come_in_functions(monkeypatch):
     """Which find their values in local memory, and spill nothing besides."""
     monkeypatch.setattr("hinge.emit.ptx.scan._MOST_INLINE", 2000)
-    scan = motion_kernel(zoo.quadruped(), "rk4", (), None, None, ()).scan
+    scan = motion_kernel(zoo.quadruped(), "rk4", (), None, ()).scan
     text, launch = scan_module(scan, "float", strict=True)
     figures = assembled(text)
     assert "@body2_f32(" in text and figures.stack > 0

@@ -126,7 +126,7 @@ def test_a_loop_may_end_when_its_sample_is_done(steps_of_any_length):
 def test_long_mechanisms_move():
     """A step with loops over bodies in it gives what it gives on a CPU."""
     robot, count, steps = zoo.snake(45), 2, 3
-    kernel = motion_kernel(robot, "semi_implicit_euler", (), None, None, ())
+    kernel = motion_kernel(robot, "semi_implicit_euler", (), None, ())
     assert isinstance(kernel.scan.step, Relay)
     rng = np.random.default_rng(4)
     q = np.stack([robot.random_configuration(rng) for _ in range(count)])

@@ -1,5 +1,6 @@
 """Robots and functions through kernels: the front door after its first call, and `compile`."""
 
+import builtins
 import copy
 import gc
 import pickle
@@ -208,3 +209,10 @@ def test_kernels_have_a_key_of_all_they_are_made_from():
     others = [key(zoo.arm(4)), key(used, frame="tool"), key(used, frame="link1")]
     others += [key(used, "frame_pose"), key(used, "jacobian", ("q", "qd"))]
     assert len({key(used), *others}) == 6
+
+
+def test_a_star_import_leaves_what_python_has():
+    names = {}
+    exec("from hinge import *", names)
+    assert "compile" not in names and names["where"] is hinge.where
+    assert not set(hinge.__all__) & set(dir(builtins)) and "compile" in dir(hinge)

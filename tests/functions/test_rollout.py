@@ -200,7 +200,7 @@ def test_what_else_is_refused():
 
 @pytest.mark.parametrize("differentiated", [partial(pushed_loop, moving=[0, 1]), pulled_loop])
 def test_steps_made_of_loops_over_bodies_are_not_differentiated(differentiated):
-    scan = motion_kernel(zoo.snake(41), "semi_implicit_euler", ["tau"], None, None, ()).scan
+    scan = motion_kernel(zoo.snake(41), "semi_implicit_euler", ["tau"], None, ()).scan
     more = {} if isinstance(differentiated, partial) else {"inputs_": [], "fixed": []}
     with pytest.raises(TraceError, match="loops over bodies"):
         differentiated(scan, **more)

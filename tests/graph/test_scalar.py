@@ -2,6 +2,7 @@
 
 import math
 import operator
+import sys
 from itertools import product
 
 import numpy as np
@@ -11,6 +12,8 @@ import hinge
 from emit.everything import EDGES
 from hinge import TraceError
 from hinge.algebra.small import sign
+from hinge.errors import TooLongError
+from hinge.graph import scalar
 from hinge.graph.interpret import interpret
 from hinge.graph.operations import OPERATIONS
 from hinge.graph.program import Program, trace
@@ -53,8 +56,64 @@ def test_equal_values_are_one_node():
 
 def test_nodes_of_two_traces_do_not_mix():
     (x,), (y,) = inputs(1), inputs(1)
+    assert math.isnan((x + y).value) and math.isnan((2.0 * (x - y)).value)
     with pytest.raises(TraceError, match="scalars of two traces met"):
-        x + y
+        x.graph.check()
+
+
+FAILING = {
+    "of two traces": (lambda x: x, TraceError, "scalars of two traces met"),
+    "too large for a float": (lambda x: 10**400, OverflowError, "int too large"),
+}
+
+
+@pytest.mark.parametrize("case", FAILING)
+def test_a_product_that_fails_loses_no_reference(case):
+    """NumPy's matrix product drops a reference to the entry before the one that fails."""
+    wrong, kind, message = FAILING[case]
+    (x, y), (stray,) = inputs(2), inputs(1)
+    M = np.array([[x, 0.0], [wrong(stray), 0.0]], dtype=object)
+    counts = []
+    for _ in range(3):
+        with pytest.raises(kind, match=message), x.graph.tracing():
+            M @ np.array([y, y])
+        counts.append(sys.getrefcount(x * y))
+    assert len(set(counts)) == 1, counts
+
+
+def test_a_failure_ends_the_trace_at_the_next_loop_of_numpy():
+    done = []
+
+    def fn(x):
+        for i in range(100):
+            x = x * x + 1.0
+            done.append(i)
+        return x
+
+    with pytest.raises(TooLongError, match="fn has more than 50 operations"):
+        trace(fn, [(3,)], "fn", most=50)
+    assert len(done) < 10
+    with pytest.raises(TooLongError, match="sum has more than 50 operations"):
+        trace(lambda x: sum(np.sin(a) * b for a in x for b in x), [(20,)], "sum", most=50)
+
+
+def test_what_comes_of_a_failure_is_not_what_is_said():
+    (stray,) = inputs(1)
+    with pytest.raises(TraceError, match="scalars of two traces met"):
+        trace(lambda x: {}[x * stray], [()])
+
+
+def test_nodes_of_an_interrupted_trace_stay():
+    """Wherever an interrupt came, no node that lost a reference is freed."""
+    before = len(scalar._INTERRUPTED)
+
+    def fn(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trace(fn, [()])
+    assert len(scalar._INTERRUPTED) == before + 1
+    scalar._INTERRUPTED.pop()
 
 
 def test_nodes_are_told_apart_in_print():

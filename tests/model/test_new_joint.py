@@ -274,7 +274,14 @@ class Short(Polar):
         return np.eye(6)[:1]
 
 
+class Writing(Polar):
+    def H(self, q):
+        q *= 0.5
+        return np.array([[0, 0, 1, 0, 2 * q[1], 0], [0, 0, 0, 1, 0, 0]])
+
+
 MISTAKES = {
+    Writing: "H writes into its arguments; let it work on a copy",
     WithoutRate: "H_rate: H_rate.q, qd.*H changes by",
     WithoutSlope: "H_slope: .*H changes by",
     WithoutRateSlope: "H_rate_slope: .*H_rate changes by",

@@ -112,6 +112,7 @@ def test_samples_have_steps_of_their_own():
     assert np.array_equal(other.q[:, [0, 1, 3, 4]], run.q[:, [0, 1, 3, 4]])
 
 
+@pytest.mark.filterwarnings("ignore::hinge.TraceWarning")
 def test_laws_that_cannot_be_traced_take_steps_together():
     def law(t, q, qd):
         return -np.linalg.solve(2 * np.eye(2), q.T).T
@@ -193,6 +194,8 @@ def test_events_of_a_batch_and_with_forces_of_each_step():
 BAD = {
     "rtol": (dict(rtol=1e-6, method="rk4"), "method 'rk4' does not look at its error; leave it"),
     "atol": (dict(atol=1e-6, method="rk4"), "atol is 1e-06, and method 'rk4' does not look at"),
+    "steps": (dict(max_steps=9, method="rk4"), "max_steps is 9, and method 'rk4' does not look"),
+    "no steps": (dict(max_steps=0.5), "max_steps is 0.5; expected a whole number above 0"),
     "no tolerance": (dict(rtol=0.0), "rtol is 0.0; expected a finite number above 0"),
     "too fine": (dict(rtol=1e-17), "rtol is 1e-17; float64 cannot tell less than 2e-15 apart"),
     "every": (dict(every=2), "every is 2; events and method 'adaptive' look at every step"),
@@ -224,3 +227,61 @@ def test_a_jump_without_end_is_refused():
     assert np.isnan(run.q[-1]).all() and np.isfinite(run.q[4]).all()
     with pytest.raises(HingeError):
         adaptive(PENDULUM, [0.1], tau=lambda t, q: q)
+
+
+def noise(t, q, qd):
+    return np.random.default_rng().normal(size=q.shape)
+
+
+def stiff(t, q, qd):
+    return np.array([-1.0, -1e9]) * q
+
+
+STILL = {
+    "noise": (noise, 200, {"compiled": False}, "joint[12]"),
+    "stiff": (stiff, 2000, {}, "joint2"),
+}
+
+
+@pytest.mark.parametrize("case", STILL)
+def test_a_motion_that_stands_still_is_refused(case):
+    """Where, in which state, and which joint it waits for; of a batch that sample alone."""
+    law, most, given, joint = STILL[case]
+    said = rf"stands still at t = .* of 0.5: \d+ steps so far.*error of joint '{joint}' at q = \["
+    with pytest.raises(SingularError, match=rf"{said}.*qd = \[.*max_steps = {most}"):
+        adaptive(zoo.arm(2), [0.3, 0.2], tau=law, duration=0.5, max_steps=most, **given)
+
+
+def test_of_a_batch_what_stands_still_is_nan():
+    """One pendulum hangs, the other is on a spring that is far too stiff for its motion."""
+    stiff = lambda q: -1e9 * (q - 0.6)  # noqa: E731
+    law = lambda t, q, qd: hinge.where(hinge.less(0.0, q), stiff(q), 0.0 * q)  # noqa: E731
+    run = adaptive(PENDULUM, [[-0.5], [0.5]], tau=law, duration=0.1, dt=0.02, max_steps=500)
+    assert np.isfinite(run.q[:, 0]).all() and np.isnan(run.q[-1, 1]).all()
+
+
+def test_steps_may_be_as_many_as_are_asked_for():
+    given = dict(q=[0.3, 0.2], tau=stiff, duration=1e-3, dt=1e-4)
+    with pytest.raises(SingularError, match="stands still .* allow more than max_steps = 40"):
+        adaptive(zoo.arm(2), max_steps=40, **given)
+    run = adaptive(zoo.arm(2), max_steps=100_000, **given)
+    assert np.isfinite(run.q).all() and run.taken + run.rejected > 40
+
+
+@pytest.mark.parametrize("method", ["rk4", "adaptive"])
+def test_an_event_that_is_no_number_is_refused(method):
+    event = lambda t, q, qd: np.sqrt(q[0] - 5.0)  # noqa: E731
+    with pytest.raises(
+        ArgumentError, match=r"event 0 gave nan at t = 0, q = \[0.1\]; expected one"
+    ):
+        simulate(PENDULUM, [0.1], duration=0.1, dt=0.01, method=method, events=event)
+    # of a batch a state that is none says nothing of the event
+    q = np.array([[0.1], [np.nan]])
+    run = simulate(PENDULUM, q, duration=2.0, dt=0.01, method=method, events=lambda t, q, qd: q[0])
+    assert set(run.events[0].sample) == {0}
+
+
+@pytest.mark.parametrize("change", [{"duration": 1e300}, {"dt": 1e-300}, {"dt": 5e-324}])
+def test_steps_without_number_are_refused(change):
+    with pytest.raises(ArgumentError, match=r"duration = .* in steps of dt = .* more than 1e\+10"):
+        simulate(PENDULUM, [0.1], **change)

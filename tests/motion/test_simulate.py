@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge import ArgumentError, SingularError, TraceError, simulate, zoo
+from hinge import ArgumentError, SingularError, TraceError, TraceWarning, simulate, zoo
 from hinge.motion.integrators import METHODS
 from mechanisms import EPS, assert_close, gripper, random_state
 
@@ -209,6 +209,10 @@ UNTRACEABLE = {
 }
 
 
+slow = pytest.mark.filterwarnings("ignore::hinge.TraceWarning")
+
+
+@slow
 @pytest.mark.parametrize("case", UNTRACEABLE)
 def test_what_cannot_be_traced_is_called(case):
     force, why = UNTRACEABLE[case]
@@ -224,11 +228,36 @@ def test_what_cannot_be_traced_is_called(case):
     assert len(set(motion.tau[:, 0])) > 1 and np.isfinite(motion.q).all()
 
 
-def test_a_law_that_sums_up_is_told_what_to_do():
+def clipped(t, q, qd):
+    low = float(q[0]) < 0.0
+    return -q if low else -2.0 * q
+
+
+SLOW = {
+    "a branch": (lambda: clipped, r"cannot become a float.*\(test_simulate.py:\d+: low = float"),
+    "a memory": (Memory, r"it has a memory \(test_simulate.py:\d+\)"),
+    "a shape": (lambda: lambda t, q, qd: np.zeros((2, 2)) + q, r"\(test_simulate.py:\d+\)"),
+}
+
+
+@pytest.mark.parametrize("case", SLOW)
+def test_steps_from_python_are_not_taken_without_a_word(case):
+    """Once, with the reason and the line; not where that was asked for."""
+    make, why = SLOW[case]
+    given = dict(duration=0.05, dt=0.01)
+    start = np.ones((2, 2)) if case == "a shape" else np.ones(2)
+    with pytest.warns(TraceWarning, match=f"every step is taken from Python.*{why}") as told:
+        simulate(zoo.pendulum(2), start, tau=make(), **given)
+    assert len(told) == 1 and told[0].filename == __file__
+    simulate(zoo.pendulum(2), start, tau=make(), **given, compiled=False)
+
+
+@pytest.mark.parametrize("scalar", [False, True])
+def test_a_law_that_sums_up_is_told_what_to_do(scalar):
     total = [np.zeros(2)]
 
     def integral(t, q, qd):
-        total[0] = total[0] + q
+        total[0] = np.array([total[0][0] + q[0], 0.0]) if scalar else total[0] + q
         return -total[0]
 
     with pytest.raises(ArgumentError, match="tau has kept symbols .* needs compiled=False"):
@@ -238,6 +267,7 @@ def test_a_law_that_sums_up_is_told_what_to_do():
     assert np.isfinite(total[0].astype(float)).all()
 
 
+@slow
 def test_a_law_that_lets_samples_meet_is_called():
     robot = zoo.pendulum(2)
     q = np.array([[0.1, 0.2], [1.0, -1.0], [2.0, 0.5], [0.0, 0.0]])

@@ -103,7 +103,10 @@ class _Job:
         """What is reduced, of a block of points."""
         if self.work is None:
             with limited(self.place.threads):
-                results = self.what(**block, **self.settings)
+                # what it is given is used again: the function may write into it
+                given = {**block, **self.settings}
+                own = {n: x.copy() if isinstance(x, np.ndarray) else x for n, x in given.items()}
+                results = self.what(**own)
         else:
             arrays = [block.get(n, self.fixed.get(n)) for n, *_ in self.work.takes]
             found = self.work([np.asarray(x) for x in arrays], self.place, len(self.points) == 1)

@@ -8,6 +8,7 @@ once.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, final
@@ -68,7 +69,9 @@ class Reduction:
         """What is reduced, of the results of a block of so many samples."""
         several = isinstance(results, (tuple, Mapping))
         if callable(self.of):
-            found = self.of(*results) if isinstance(results, tuple) else self.of(results)
+            # other reductions look at the results too: the function may write into them
+            own = deepcopy(results)
+            found = self.of(*own) if isinstance(own, tuple) else self.of(own)
         elif self.of is None and several and len(results) > 1:
             named = list(results) if isinstance(results, Mapping) else f"0 … {len(results) - 1}"
             raise ArgumentError(

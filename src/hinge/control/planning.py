@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
 from ..functions.derivatives import jacobian
-from ..graph.program import trace
+from ..graph.program import running, trace
 from ..graph.scan import Scan
 from ..robot import Robot
 from ..runtime.rollout import Rollout
@@ -57,7 +57,8 @@ class Problem:
         active: Sequence[str] | ArrayLike | None,
         step: Step | None,
     ) -> None:
-        self.where, self.robot, self.own_step = where, robot, step
+        self.where, self.robot = where, robot
+        self.own_step = None if step is None else self._traced_step(step)
         self.running = self.vector("running", running, "tau")
         self.terminal = self.vector("terminal", terminal)
         mask = np.ones(robot.nv) if active is None else robot.mechanism.driven(active)
@@ -82,7 +83,8 @@ class Problem:
         """The next state (1)."""
         alg, tau = self.robot.alg, self.forces(u)
         if self.own_step is not None:
-            return self.own_step(q, qd, tau, dt)
+            after = self.own_step(q, qd, tau, dt)
+            return after[0], after[1]
         after = qd + dt * alg.forward_dynamics(q, qd, tau)
         return alg.integrate(q, dt * after), after
 
@@ -164,13 +166,26 @@ class Problem:
 
         robot = self.robot
         sizes = [(robot.nq,), (robot.nv,), *[(robot.nv,)] * len(more)]
-        shape = trace(residuals, sizes, f"{name} of {self.where}").outputs[0]
+        program = trace(residuals, sizes, f"{name} of {self.where}")
+        (shape,) = program.outputs
         if len(shape) != 1:
             raise ArgumentError(
                 f"{self.where}: {name} gives an array of shape {shape}; expected a vector of "
                 f"residuals, or one number"
             )
-        return residuals
+        traced = running(program)
+        return lambda *state: traced(*state)[0]
+
+    def _traced_step(self, step: Step) -> Callable[..., tuple[Any, ...]]:
+        """A step of one's own, traced, if it gives states."""
+        nq, nv = (self.robot.nq,), (self.robot.nv,)
+        program = trace(step, [nq, nv, nv, ()], f"step of {self.where}")
+        if program.outputs != (nq, nv):
+            raise ArgumentError(
+                f"{self.where}: step gives {', '.join(map(str, program.outputs))}; expected the "
+                f"next (q, qd), {nq} and {nv}"
+            )
+        return running(program)
 
 
 def _moved(alg: Any, q: Any, v: Any, there: Any, dq: Any, dv: Any, dt: Any) -> Any:

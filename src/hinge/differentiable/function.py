@@ -211,7 +211,7 @@ def of_robot(
         return of_kernel(kernel)
     kernel = robot.kernel(name, *arrays, **settings)
     maker = ALGORITHMS[name].function.__module__
-    key = known_key(mech, own, repr(arrays), repr(tuple(sorted(settings.items()))), maker=maker)
+    key = known_key(mech, own, arrays, tuple(sorted(settings.items())), maker=maker)
     program = partial(_unrolled, mech, own, arrays, settings)
     looped = None if settings else partial(looped_product, mech, own, arrays)
     if own == "forward_dynamics":

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .rules import Arrays, Rule, running
+from .rules import Arrays, Rule
 
 if TYPE_CHECKING:
     from ..graph.program import Program
@@ -30,6 +30,7 @@ def forward_dynamics_rule(
 ) -> Rule:
     """The rule of q̈; force: the place of τ among the arguments, and of q̈ among those of g."""
     from ..functions.derivatives import jvp, vjp
+    from ..graph.program import running
 
     f, g = running(forward()), running(inverse())
 

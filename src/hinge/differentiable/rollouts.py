@@ -19,10 +19,10 @@ import numpy as np
 
 from ..errors import ArgumentError
 from ..functions.directional import straight_step
-from ..graph.program import trace
+from ..graph.program import running, trace
 from ..graph.scan import Scan
 from ..runtime.rollout import Rollout
-from .rules import Shape, running
+from .rules import Shape
 
 __all__ = ["DifferentiableRollout"]
 

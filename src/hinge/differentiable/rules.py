@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 if TYPE_CHECKING:
     from ..graph.program import Program
 
-__all__ = ["Arrays", "Rule", "Shape", "program_rule", "running"]
+__all__ = ["Arrays", "Rule", "Shape", "program_rule"]
 
 Shape = tuple[int, ...]
 Arrays = Sequence[Any]
@@ -29,6 +27,7 @@ class Rule(NamedTuple):
 def program_rule(make: Callable[[], Program]) -> Rule:
     """The derivatives of a program, by its graph."""
     from ..functions.derivatives import jvp, vjp
+    from ..graph.program import running
 
     fn = running(make())
 
@@ -39,18 +38,3 @@ def program_rule(make: Callable[[], Program]) -> Rule:
         return vjp(fn)(tuple(x), tuple(bars))
 
     return Rule(push, pull)
-
-
-def running(program: Program) -> Callable[..., tuple[np.ndarray, ...]]:
-    """A program as a function of arrays of traced scalars, of any graph, to a tuple of arrays."""
-    from ..graph.arrays import entries, lifted
-    from ..graph.program import applied
-    from ..graph.scalar import Graph, Node
-
-    def run(*arrays: Any) -> tuple[np.ndarray, ...]:
-        given = [np.asarray(a) for a in arrays]
-        graph = next((x.graph for x in entries(given) if isinstance(x, Node)), None) or Graph()
-        nodes = [lifted(program.name, graph, a) for a in given]
-        return tuple(applied(program, graph, nodes))
-
-    return run

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from ..errors import ArgumentError, located
-from ..graph.program import trace
+from ..graph.program import Program, running, trace
 from ..runtime.rollout import Rollout, blocks_of_steps, check_indexed
 from .reductions import Reduction
 
@@ -22,23 +22,39 @@ Shape = tuple[int, ...]
 
 
 class Measured(NamedTuple):
-    """A reduction, the shape of its values, and what tells the function of it from others."""
+    """A reduction of values of some shape, traced.
+
+    of: the number of a result of the step, or a program of arguments by name; change: the program
+    of the reduction after one more value, from what it was and the value.
+    """
 
     reduction: Reduction
     shape: Shape
-    digest: str
+    of: int | Program
+    names: tuple[str, ...]
+    change: Program
+
+    @property
+    def digest(self) -> str:
+        """The same for reductions that compute the same of the same."""
+        of = self.of if isinstance(self.of, int) else self.of.digest
+        return f"{of} {self.names} {self.change.digest}"
 
     def start(self, dtype: np.dtype) -> np.ndarray:
         """What it begins with."""
         return self.reduction.start(self.shape, dtype)
 
-    def value(self, known: Mapping[str, Any], results: Sequence[Any]) -> Any:
-        """The value after a step: known are its arguments, results what it gave."""
-        of = self.reduction.of
-        if isinstance(of, int):
-            return results[of]
-        value = of(**{n: known[n] for n in inspect.signature(of).parameters})
-        return np.asarray(value)[()]
+    def update(self, total: Any, known: Mapping[str, Any], results: Sequence[Any]) -> Any:
+        """What it is after one more step: known are the step's arguments, results what it gave."""
+        if isinstance(self.of, int):
+            value = results[self.of]
+        else:
+            (value,) = running(self.of)(*(known[n] for n in self.names))
+        return running(self.change)(total, value)[0]
+
+    def finish(self, total: np.ndarray, steps: int) -> Any:
+        """The result after so many steps; what the reduction was stays as it is."""
+        return self.reduction.finish(np.array(total), steps)
 
 
 def measured(
@@ -71,13 +87,13 @@ def measured(
 def _measured(
     where: str, reduction: Reduction, shapes: Mapping[str, Shape], outputs: Sequence[Shape]
 ) -> Measured:
-    of, settings = reduction.of, repr({**vars(reduction), "of": None})
+    of = reduction.of
     if isinstance(of, int):
         if not 0 <= of < len(outputs):
             raise ArgumentError(
                 f"{where} is of result {of} of the step, which gives {len(outputs)}, counted from 0"
             )
-        return Measured(reduction, outputs[of], f"{type(reduction)} {settings} {of}")
+        return Measured(reduction, outputs[of], of, (), _change(where, reduction, outputs[of]))
     names = list(inspect.signature(of).parameters) if callable(of) else ["nothing"]
     if not set(names) <= set(shapes):
         raise ArgumentError(
@@ -87,8 +103,20 @@ def _measured(
     program = trace(of, [shapes[n] for n in names], where)
     if program.form is not None:
         raise ArgumentError(f"{where} gives {len(program.outputs)} results; expected one array")
-    digest = f"{type(reduction)} {settings} {names} {program.digest}"
-    return Measured(reduction, program.outputs[0], digest)
+    (shape,) = program.outputs
+    return Measured(reduction, shape, program, tuple(names), _change(where, reduction, shape))
+
+
+def _change(where: str, reduction: Reduction, shape: Shape) -> Program:
+    """The reduction after one more value, as a program."""
+    start = reduction.start(shape, np.dtype(float)).shape
+    program = trace(reduction.update, [start, shape], where)
+    if program.outputs != (start,):
+        raise ArgumentError(
+            f"{where}: {type(reduction).__name__}.update gives {program.outputs}; expected an "
+            f"array of shape {start}, as start does"
+        )
+    return program
 
 
 def updated(
@@ -99,7 +127,7 @@ def updated(
 ) -> list[Any]:
     """What all reductions are after one more step."""
     pairs = zip(kept.values(), totals, strict=True)
-    return [m.reduction.update(total, m.value(known, results)) for m, total in pairs]
+    return [m.update(total, known, results) for m, total in pairs]
 
 
 @lru_cache(maxsize=256)
@@ -179,7 +207,7 @@ class ReducingRollout:
     def _finished(self, ends: Sequence[Any], steps: int) -> Any:
         n = len(self.states)
         pairs = zip(self.kept.values(), ends[n:], strict=True)
-        return self.form(*ends[:n], *(m.reduction.finish(total, steps) for m, total in pairs))
+        return self.form(*ends[:n], *(m.finish(total, steps) for m, total in pairs))
 
     def _check(self, arrays: Sequence[Any]) -> None:
         check_indexed(self.name, arrays)

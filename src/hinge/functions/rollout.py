@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 from ..errors import ArgumentError
-from ..graph.program import Program, trace
+from ..graph.program import Program, running, trace
 from ..graph.scan import Scan
 from ..runtime.backend import Backend
 from ..runtime.devices import backend_of, check_device
@@ -111,7 +111,7 @@ def rollout_for(
         return Rollout(scan, sizes, count, len(inputs), title, dtype, backend)
     kept = measured(title, keep, sizes, program.outputs)
     whole = _with_totals(sizes, count, kept)
-    step = partial(_reducing_step, fn, names, count, kept)
+    step = partial(_reducing_step, running(program), names, count, kept)
     reducing = trace(step, list(whole.values()), title)
     count += len(kept)
     scan = Scan(reducing, count, len(inputs), recorded=tuple(range(count)))
@@ -129,7 +129,7 @@ def _with_totals(
 
 
 def _reducing_step(
-    fn: Callable[..., Any],
+    step: Callable[..., tuple[Any, ...]],
     names: Sequence[str],
     states: int,
     kept: Mapping[str, Measured],
@@ -138,8 +138,7 @@ def _reducing_step(
     """A step of the states, then of the reductions."""
     totals = arrays[states : states + len(kept)]
     given = arrays[:states] + arrays[states + len(kept) :]
-    results = fn(*given)
-    results = results if isinstance(results, tuple) else (results,)
+    results = step(*given)
     new = results[:states]
     known = dict(zip(names, (*new, *given[states:]), strict=True))
     return *new, *updated(kept, totals, known, results)

@@ -61,7 +61,7 @@ def pushed_through(
         seeds.update(zip(entries(made.results), tape.nodes(moved), strict=True))
         return made.results
 
-    results = tape.lifted(fn(call and called, *(a[()] for a in tape.arguments)))
+    results = tape.lifted(fn(call and called, *(a.copy()[()] for a in tape.arguments)))
     changes = cut(tangents(entries(results), seeds), _shapes(results))
     return tuple(tape.placed(results)), tuple(tape.placed(changes))
 
@@ -78,7 +78,7 @@ def pulled_through(
     def called(sweep: Sweep, *given: Any) -> tuple[np.ndarray, ...]:
         return tape.called(sweep, given).results
 
-    results = tape.lifted(fn(call and called, *(a[()] for a in tape.arguments)))
+    results = tape.lifted(fn(call and called, *(a.copy()[()] for a in tape.arguments)))
     total = adjoints(entries(results), tape.nodes(bars), tape.leaves)
     for made in reversed(tape.calls):
         weights = cut([total[leaf] for leaf in entries(made.results)], _shapes(made.results))

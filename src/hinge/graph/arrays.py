@@ -29,6 +29,7 @@ def leaves(graph: Graph, shape: Shape) -> np.ndarray:
 
 def lifted(who: str, graph: Graph, part: Any) -> np.ndarray:
     """What a function returned, as an array of nodes; who: the function, for messages."""
+    graph.check()
     a = plain(np.asarray(part))
     for x in a.ravel():
         if not isinstance(x, (Node, int, float, np.integer, np.floating)):

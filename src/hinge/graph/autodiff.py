@@ -280,8 +280,8 @@ def on_new_leaves(
     fresh = [leaves(graph, shape) for shape in shapes]
     places = (graph.lift(x) for x in entries(arrays[i] for i in chosen))
     arguments = dict(enumerate(arrays)) | dict(zip(chosen, fresh, strict=True))
-    # a scalar comes as itself, not as an array of no dimensions
-    result = fn(*(a[()] for a in arguments.values()))
+    # a scalar comes as itself, not as an array of no dimensions; arrays may be written to
+    result = fn(*(a.copy()[()] for a in arguments.values()))
     form = type(result) if isinstance(result, tuple) else None
     parts = result if form else (result,)
     results = [lifted(f"{title}: the function", graph, part) for part in parts]

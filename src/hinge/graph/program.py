@@ -19,7 +19,7 @@ from .arrays import Shape, cut, entries, inputs, lifted
 from .operations import OPERATIONS, SINCOS, Operations
 from .scalar import Graph, Node, reachable
 
-__all__ = ["Program", "applied", "trace", "without_collection"]
+__all__ = ["Program", "applied", "running", "trace", "without_collection"]
 
 _KNOWN = "the page on compiling lists what may be done with traced arrays"
 
@@ -102,6 +102,22 @@ def applied(program: Program, graph: Graph, arrays: Sequence[np.ndarray]) -> lis
     return cut([new[node.id] for node in program.values], program.outputs)
 
 
+def running(program: Program) -> Callable[..., tuple[np.ndarray, ...]]:
+    """A program as a function of arrays of traced scalars, of any graph, to a tuple of arrays.
+
+    A function that others give is traced once, and this stands for it wherever it is called: what
+    it writes into its arguments, or remembers, stays its own.
+    """
+
+    def run(*arrays: Any) -> tuple[np.ndarray, ...]:
+        given = [np.asarray(a) for a in arrays]
+        graph = next((x.graph for x in entries(given) if isinstance(x, Node)), None) or Graph()
+        nodes = [lifted(program.name, graph, a) for a in given]
+        return tuple(applied(program, graph, nodes))
+
+    return run
+
+
 class _Bounded(Graph):
     """A graph that may have so many nodes and no more."""
 
@@ -125,7 +141,7 @@ def trace(
     graph = Graph() if most is None else _Bounded(name, most)
     arguments = [inputs(graph, shape) for shape in shapes]
     try:
-        with np.errstate(all="ignore"), without_collection():
+        with graph.tracing(), without_collection():
             result = fn(*(a[()] for a in arguments))
     except TypeError as error:
         if isinstance(error, TraceError) or not any(

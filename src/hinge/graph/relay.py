@@ -110,7 +110,7 @@ def trace_relay(fn: Callable[..., Any], shapes: Sequence[Shape], name: str) -> R
             given_before[key] = tuple(inputs(graph, shape) for shape in program.outputs)
         return given_before[key]
 
-    with np.errstate(all="ignore"):
+    with graph.tracing():
         results = fn(call, *(a[()] for a in arguments))
     ended([lifted(name, graph, x) for x in results], tuple)
     return Relay(name, tuple(shapes), tuple(parts))

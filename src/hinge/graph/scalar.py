@@ -8,7 +8,9 @@ knows nothing of robots, batches or targets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -28,18 +30,23 @@ def _operator(rule: Callable[..., Any], same: float | None, reflected: bool = Fa
     """An operator of nodes; same: the number with which the result is the node itself, if any is.
 
     Millions of them are met while a large robot is traced, and of those most with numbers that are
-    0 or 1, the entries of sparse matrices.
+    0 or 1, the entries of sparse matrices.  What goes wrong is noted, see `Graph.note`.
     """
 
     def operate(self: Node, other: Any) -> Any:
         graph = self.graph
-        if other.__class__ is not Node or other.graph is not graph:
-            if not isinstance(other, _SCALARS):
-                return NotImplemented
-            if other.__class__ is float and other == same:
-                return self
-            other = graph.lift(other)
-        return rule(graph, self, other)
+        try:
+            if other.__class__ is not Node or other.graph is not graph:
+                if not isinstance(other, _SCALARS):
+                    return NotImplemented
+                if other.__class__ is float and other == same:
+                    return self
+                other = graph.lift(other)
+            return rule(graph, self, other)
+        except Exception as problem:
+            if other.__class__ is Node:
+                other.graph.note(problem)
+            return graph.note(problem)
 
     def operate_reflected(self: Node, other: Any) -> Any:
         if not isinstance(other, _SCALARS):
@@ -47,7 +54,10 @@ def _operator(rule: Callable[..., Any], same: float | None, reflected: bool = Fa
         if other.__class__ is float and other == same:
             return self
         graph = self.graph
-        return rule(graph, graph.lift(other), self)
+        try:
+            return rule(graph, graph.lift(other), self)
+        except Exception as problem:
+            return graph.note(problem)
 
     return operate_reflected if reflected else operate
 
@@ -142,6 +152,7 @@ class Graph:
         self.inputs = 0
         # of a graph that was pickled, by their numbers
         self.arrived: list[Node] = []
+        self._problem: Exception | None = None
 
     def __reduce__(self) -> Any:
         nodes = sorted([*self._table.values(), *self._numbers.values()], key=lambda n: n.id)
@@ -202,6 +213,44 @@ class Graph:
         node = Node(self, self.count, op, args, value)
         self.count += 1
         return node
+
+    # what goes wrong in an operator
+
+    def note(self, problem: Exception) -> Node:
+        """What an operator gives that failed: a NaN; `check` raises the first problem.
+
+        NumPy's matrix product of objects loses a reference to an entry of its result if a product
+        fails (NumPy 1.26 to 2.4), and the node is freed while the graph still has it.
+        """
+        # without the frames that it came through: arrays in these lead back here, unseen by gc
+        self._problem = self._problem or problem.with_traceback(None)
+        # sets the flag of invalid operations, at which NumPy looks when its loop has ended
+        return Node(self, -1, "const", (), _INFINITE - _INFINITE)
+
+    def check(self, *flagged: Any) -> None:
+        """Raise what was noted, if anything; also as what `np.errstate` calls after a loop."""
+        if self._problem is not None:
+            raise copy(self._problem)
+
+    @contextmanager
+    def tracing(self) -> Iterator[None]:
+        """While functions run on nodes of this graph: what operators noted is raised."""
+        try:
+            with np.errstate(all="ignore", invalid="call", call=self.check):
+                yield
+        except Exception:
+            # perhaps only what NaN led to
+            self.check()
+            raise
+        except BaseException:
+            # an interrupt inside an operator: then no node may ever be freed, see `note`
+            _INTERRUPTED.append(self)
+            raise
+        self.check()
+
+
+_INFINITE = float("inf")
+_INTERRUPTED: list[Graph] = []
 
 
 def _regrown(rows: list[tuple[str, list[int], Any]]) -> Graph:

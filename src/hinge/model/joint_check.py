@@ -50,7 +50,7 @@ def check_unknown_joint(where: str, joint: Joint) -> None:
 
 
 def _mistakes(joint: Joint) -> Iterator[str]:
-    wrong = list(_wrong_shapes(joint))
+    wrong = [*_wrong_shapes(joint), *_writers(joint)]
     if wrong:
         yield from wrong
         return
@@ -76,6 +76,17 @@ def _wrong_shapes(joint: Joint) -> Iterator[str]:
     for name, (value, shape) in expected.items():
         if np.shape(value) != shape:
             yield f"{name} has shape {np.shape(value)}; expected {shape}"
+
+
+def _writers(joint: Joint) -> Iterator[str]:
+    """Methods that change the arrays that they are given."""
+    q, u = joint.random(np.random.default_rng(0)), np.ones(joint.nv)
+    taken = {"pose": 1, "H": 1, "H_slope": 1, "H_rate": 2, "H_rate_slope": 2, "integrate": 2}
+    for name, count in taken.items():
+        given = [q.copy(), u.copy()][:count]
+        getattr(joint, name)(*given)
+        if not all(np.array_equal(x, y) for x, y in zip(given, (q, u), strict=False)):
+            yield f"{name} writes into its arguments; let it work on a copy"
 
 
 def _wrong_rates(joint: Joint, rng: np.random.Generator) -> Iterator[str]:

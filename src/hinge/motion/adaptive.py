@@ -13,7 +13,7 @@ import numpy as np
 
 from ..errors import ArgumentError, SingularError
 from ..robot import Robot
-from ..runtime.check import check_number
+from ..runtime.check import check_number, check_whole
 from ..runtime.progress import progress
 from ..runtime.rollout import Rollout
 from .dense import Stretches, states
@@ -36,11 +36,20 @@ _SAFETY, _LEAST, _MOST, _POWER = 0.9, 0.2, 5.0, -0.2
 Step = Callable[..., tuple[np.ndarray, np.ndarray, list[np.ndarray]]]
 
 
+# Steps that a motion may try: in a kernel, where one of an arm takes 0.1 ms, and where a law is
+# called, which takes 2 ms.  Within a twentieth of them it has to get a thousandth further.
+_MOST_STEPS, _MOST_CALLED = 200_000, 20_000
+
+
 class Tolerance(NamedTuple):
-    """The error that a step may make: absolute + relative · size, of every entry of q and qd."""
+    """The error that a step may make: absolute + relative · size, of every entry of q and qd.
+
+    most: how many steps there may be, None for what takes some 20 s.
+    """
 
     relative: float
     absolute: float
+    most: int | None
 
 
 class Travelled(NamedTuple):
@@ -80,11 +89,16 @@ def called_step(system: System, way: Integrator, lead: tuple[int, ...]) -> Step:
 
 
 def check_tolerance(
-    where: str, robot: Robot, method: str, rtol: float | None, atol: float | None
+    where: str,
+    robot: Robot,
+    method: str,
+    rtol: float | None,
+    atol: float | None,
+    max_steps: int | None,
 ) -> Tolerance | None:
     """What an adaptive method is allowed; other methods know no tolerance."""
     if method != "adaptive":
-        for name, x in (("rtol", rtol), ("atol", atol)):
+        for name, x in (("rtol", rtol), ("atol", atol), ("max_steps", max_steps)):
             if x is not None:
                 raise ArgumentError(
                     f"{where}: {name} is {x!r}, and method {method!r} does not look at its error; "
@@ -98,7 +112,8 @@ def check_tolerance(
             f"{where}: rtol is {relative}; {robot.dtype} cannot tell less than {least:.0e} apart"
         )
     absolute = check_number(where, "atol", 1e-3 * relative if atol is None else atol, 0)
-    return Tolerance(relative, absolute)
+    most = None if max_steps is None else check_whole(where, "max_steps", max_steps)
+    return Tolerance(relative, absolute, most)
 
 
 def rows(
@@ -143,6 +158,7 @@ class Trip:
         count = len(self.q)
         self.neutral, self.most = robot.neutral(), np.full(count, _MOST)
         self.taken, self.rejected = (np.zeros(count, int) for _ in range(2))
+        self.rounds, self.looked = 0, np.full(count, -np.inf)
         self.sizes = self._sizes(self.q, self.qd)
         rates = self.memory[0], self.memory[6]
         pace = self._norm(rates, self.sizes)
@@ -158,7 +174,8 @@ class Trip:
         together: all samples take the same steps, for laws that are called with all of them.
         """
         parts = []
-        for part in progress(self._parts(together), self.where):
+        how_far = lambda: float(self.t.min() / self.end)  # noqa: E731
+        for part in progress(self._parts(together), self.where, how_far):
             parts.append(part)
             if enough(part):
                 break
@@ -172,7 +189,8 @@ class Trip:
             h = np.where(going, h[going].min() if together else h, 0.0)
             q, qd, memory = self.step(self.t, h, self.q, self.qd, self.memory)
             sizes = self._sizes(q, qd)
-            error = self._norm(memory[-2:], list(map(np.fmax, self.sizes, sizes)))
+            self.misses = memory[-2:], list(map(np.fmax, self.sizes, sizes))
+            error = self._norm(*self.misses)
             error = np.full_like(error, error[going].max()) if together else error
             fine = going & (error <= 1)
             grown = np.clip(_SAFETY * np.fmax(error, 1e-9) ** _POWER, _LEAST, self.most)
@@ -183,6 +201,8 @@ class Trip:
             yield self._accept(fine, h, q, qd, memory)
             self.sizes = _chosen(fine, sizes, self.sizes)
             self._refuse_standstill(going & ~fine)
+            most = _MOST_CALLED if together else _MOST_STEPS
+            self._refuse_crawling(h, self.tolerance.most or most)
 
     def _accept(self, fine: Any, h: Any, q: Any, qd: Any, memory: list[Any]) -> Stretches:
         """The samples whose step is good go on."""
@@ -204,13 +224,48 @@ class Trip:
         # of a batch such a sample is NaN from here on
         self.t = np.where(stuck, self.end, self.t)
 
+    def _refuse_crawling(self, h: np.ndarray, most: int) -> None:
+        """Of samples that go on for ever, or nearly so."""
+        self.rounds += 1
+        slow = np.zeros(len(self.t), bool)
+        if self.rounds % max(1, most // 20) == 0:
+            slow = self.t < np.minimum(self.looked + 1e-3 * self.end, self.end)
+            self.looked = self.t
+        if self.rounds >= most:
+            slow = self.t < self.end
+        if slow.any() and len(self.t) == 1:
+            raise SingularError(
+                f"{self.where}: the motion stands still at t = {self.t[0]:.6g} of "
+                f"{self.end:g}: {self.rounds} steps so far, the last {h[0]:.2g} s long, shortened "
+                f"by {self._worst()} at {self._state()}; forces that jump, are noisy or very stiff "
+                f"do that: make them smooth, give rtol and atol that can be met, take a method "
+                f"with steps of dt, or allow more than max_steps = {most}"
+            )
+        # of a batch such a sample is NaN from here on
+        self.t = np.where(slow, self.end, self.t)
+
+    def _worst(self) -> str:
+        """The joint of the largest error."""
+        relative, absolute, _ = self.tolerance
+        ratios = [
+            np.abs(x[0]) / (absolute + relative * y[0]) for x, y in zip(*self.misses, strict=True)
+        ]
+        at, mech = int(np.argmax(np.fmax(*ratios))), self.robot.mechanism
+        names = (b.joint_name for b in mech.bodies[1:] if b.joint.mimic is None)
+        return next(f"the error of joint {n!r}" for n in names if at < mech.v_slice(n).stop)
+
+    def _state(self) -> str:
+        """Where a single motion is, shortened."""
+        with np.printoptions(precision=4, threshold=8, edgeitems=3, linewidth=1000):
+            return f"q = {self.q[0]}, qd = {self.qd[0]}"
+
     def _sizes(self, q: np.ndarray, qd: np.ndarray) -> list[np.ndarray]:
         """How large the entries are: of q as far as it is from neutral."""
         return [np.abs(self.robot.difference(self.neutral, q)), np.abs(qd)]
 
     def _norm(self, parts: Sequence[np.ndarray], sizes: Sequence[np.ndarray]) -> np.ndarray:
         """Of changes of q and q̇ in units of the tolerance: the root of the mean square."""
-        relative, absolute = self.tolerance
+        relative, absolute, _ = self.tolerance
         pairs = zip(parts, sizes, strict=True)
         ratio = np.concatenate([x / (absolute + relative * y) for x, y in pairs], axis=-1)
         found = np.sqrt(np.sum(ratio * ratio, axis=-1) / max(1, ratio.shape[-1]))

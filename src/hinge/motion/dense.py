@@ -131,6 +131,18 @@ class EventFunction:
     values: Callable[..., np.ndarray]
     direction: float
     terminal: bool
+    where: str = ""
+
+    def at(self, t: np.ndarray, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """Its values, of states that are finite finite ones."""
+        found = self.values(t, q, qd)
+        sound = np.isfinite(q).all(axis=-1) & np.isfinite(qd).all(axis=-1)
+        for i in np.flatnonzero(sound & ~np.isfinite(found)):
+            raise ArgumentError(
+                f"{self.where}: {self.name} gave {found[i]} at t = {t[i]:g}, q = {q[i]}; expected "
+                f"one finite number: where it is none no zero of it can be found"
+            )
+        return found
 
 
 def event_functions(
@@ -155,7 +167,7 @@ def _event(where: str, robot: Robot, fn: Any, i: int, batch: bool) -> EventFunct
             f"{where}: {name} is terminal, and ends one motion; this is a batch of them: leave "
             f"terminal out, and cut at the times that are found"
         )
-    return EventFunction(name, _values(where, name, robot, fn), direction, terminal)
+    return EventFunction(name, _values(where, name, robot, fn), direction, terminal, where)
 
 
 def _values(where: str, name: str, robot: Robot, fn: Any) -> Callable[..., np.ndarray]:
@@ -168,7 +180,9 @@ def _values(where: str, name: str, robot: Robot, fn: Any) -> Callable[..., np.nd
         pass
 
     def called(t: np.ndarray, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        return np.array([_number(where, name, fn(*x)) for x in zip(t, q, qd, strict=True)])
+        # the function may write into what it gets
+        states = zip(t, q.copy(), qd.copy(), strict=True)
+        return np.array([_number(where, name, fn(*x)) for x in states])
 
     return called
 
@@ -182,8 +196,8 @@ def _number(where: str, name: str, value: Any) -> float:
 
 def crossings(robot: Robot, pieces: Stretches, event: EventFunction) -> Crossings:
     """Where an event happens: between the ends of a stretch where its function changes its sign."""
-    first = event.values(pieces.t, pieces.q0, pieces.qd0)
-    last = event.values(pieces.t + pieces.h, pieces.q1, pieces.qd1)
+    first = event.at(pieces.t, pieces.q0, pieces.qd0)
+    last = event.at(pieces.t + pieces.h, pieces.q1, pieces.qd1)
     up, down = (first < 0) & (last >= 0), (first > 0) & (last <= 0)
     which = np.flatnonzero((up & (event.direction >= 0)) | (down & (event.direction <= 0)))
     hit, sign = pieces[which], np.where(up, 1.0, -1.0)[which]

@@ -18,6 +18,8 @@ __all__ = ["series_of", "step_count", "together"]
 
 # of how many steps the rounding of a duration may make one more
 _SAME = 1e-9
+# steps, whose times alone fill 80 GB
+_MOST = 1e10
 # how many steps are looked at together
 _LOOK = 1 << 16
 
@@ -44,6 +46,11 @@ def step_count(
     if duration is None and series is not None:
         return len(series), dt
     length = check_number(where, "duration", 1.0 if duration is None else duration, above=0)
+    if not length / dt <= _MOST:
+        raise ArgumentError(
+            f"{where}: duration = {length:g} in steps of dt = {dt:g} are more than {_MOST:g} "
+            f"steps; expected seconds of both"
+        )
     steps, whole = ceil(length / dt), round(length / dt)
     # as many as there are but for rounding: 0.3 s are three steps of 0.1 s
     even = abs(length / dt - whole) <= _SAME * whole

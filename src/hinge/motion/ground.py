@@ -275,7 +275,9 @@ class Ground:
             return fn(with_parameters(robot.mechanism, placement=placement), q, qd)
 
         asked = ("ground", self, fn.__name__, moved is None)
-        kernel = robot._keep(asked, lambda: robot.compile(plain if moved is None else placed))
+        kernel = robot._keep_recent(
+            asked, lambda: robot.compile(plain if moved is None else placed)
+        )
         return kernel(q, qd, *([] if moved is None else [moved]))
 
 

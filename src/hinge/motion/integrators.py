@@ -48,7 +48,7 @@ Acta Numerica 2001).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -125,10 +125,10 @@ class Integrator:
     there is none.
     """
 
-    advance: Callable[..., tuple[Any, Any, tuple[Any, ...]]]
+    advance: Callable[..., tuple[Any, Any, tuple[Any, ...]]] = field(repr=False)
     memory: int = 0
     stages: tuple[tuple[float, ...], ...] = ((),)
-    begin: Callable[[System, Any, Any], tuple[Any, ...]] | None = None
+    begin: Callable[[System, Any, Any], tuple[Any, ...]] | None = field(default=None, repr=False)
 
 
 def _semi_implicit_euler(

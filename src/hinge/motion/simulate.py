@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..algorithms.constrained.description import Constraint, as_constraints
 from ..algorithms.singular import loose_joint, why_singular
-from ..errors import ArgumentError, SingularError, TraceError
+from ..errors import ArgumentError, SingularError, TraceError, TraceWarning, warn
 from ..functions.reducing import kept_form, measured
 from ..functions.reductions import Reduction
 from ..graph.program import Program
@@ -71,6 +71,7 @@ def simulate(
     compiled: bool | None = None,
     rtol: float | None = None,
     atol: float | None = None,
+    max_steps: int | None = None,
     events: Event | Sequence[Event] = (),
     ground: Ground | None = None,
     limits: bool = True,
@@ -96,7 +97,8 @@ def simulate(
     "semi_implicit_euler", of first order, the cheapest: its energy drifts wherever M depends on q;
     the default, and the only one, on rigid ground;
     "adaptive", of fifth order, whose steps are as long as rtol (1e-6) and atol (1e-9) allow: dt is
-    the time between the states that are given back.
+    the time between the states that are given back, max_steps how many steps it may try (200 000;
+    20 000 where tau is called).
     every: of how many steps one is kept; None for all, with keep for the last alone.
     keep: reductions by name, such as {"peak": hinge.Max(lambda qd: qd @ qd)}, of functions of t, q
     and qd of one sample after each step, to be read in `.kept`.
@@ -119,7 +121,7 @@ def simulate(
     method = method or ("semi_implicit_euler" if around.rigid else "rk4")
     run = _Run(robot, q, qd, tau, taus, acting, held, around, duration, dt, method, every, keep)
     run.refuse_on_rigid_ground()
-    tolerance = check_tolerance(run.where, robot, method, rtol, atol)
+    tolerance = check_tolerance(run.where, robot, method, rtol, atol, max_steps)
     wanted = event_functions(run.where, robot, events, run.lead != ())
     run.refuse_every(wanted)
     run.close(check_choice(where, "assemble", assemble, (True, False)))
@@ -127,6 +129,7 @@ def simulate(
     if why and (compiled or run.kept):
         told = ", and keep needs that" if run.kept else ""
         raise TraceError(f"{run.where}: it cannot be compiled as one kernel{told}: {why}")
+    run.slow = "" if compiled is False else why
     return run.trajectory(compiled is not False and not why, tolerance, wanted)
 
 
@@ -191,6 +194,8 @@ class _Run:
         self.law: Kernel | None = None
         self.pace = pace_of(method, self.dt)
         self.touched: list[np.ndarray] = []
+        # why steps are taken from Python although nobody asked for that, until it is said
+        self.slow = ""
 
     def close(self, assemble: bool) -> None:
         """Start from closed loops, or say that they are open."""
@@ -264,6 +269,8 @@ class _Run:
     ) -> Trajectory:
         """The motion, cut where a terminal event happens."""
         robot, counts, pieces = self.robot, [], None
+        if self.function is None:
+            self._say_that_it_is_slow()
         if tolerance is None:
             qs, qds = self.in_one_kernel() if one_kernel else self.stepped()
             pieces = self._stretches(qs, qds) if wanted else None
@@ -289,7 +296,7 @@ class _Run:
         if not self.kept:
             return None
         pairs = zip(self.kept.values(), self.reduced, strict=True)
-        results = [m.reduction.finish(total, self.steps) for m, total in pairs]
+        results = [m.finish(total, self.steps) for m, total in pairs]
         return kept_form(tuple(self.kept))(*results)
 
     def _on_ground(self, qs: np.ndarray, qds: np.ndarray) -> tuple[Any, Any]:
@@ -322,7 +329,7 @@ class _Run:
         """q and q̇ at all times, by machine code."""
         robot, given = self.robot, self.given
         names = [n for n in ("taus", "tau", "f_ext", *PARAMETERS) if n in given]
-        ways = robot, self.method, names, self.function, self.program, self.constraints
+        ways = robot, self.method, names, self.program, self.constraints
         kernel = motion_kernel(*ways, self.around, self.kept)
         arrays = {**given, **self._constants, "t": self.dt * np.arange(self.steps)}
         arrays |= {f"{n} so far": m.start(robot.dtype) for n, m in self.kept.items()}
@@ -421,7 +428,7 @@ class _Run:
             return self._stepped_on_rigid_ground()
         way = METHODS[self.method]
         q, qd = self.given["q"], self.given["qd"]
-        kept = [(q, qd)]
+        kept = [(q.copy(), qd.copy())]
         memory = self.memory()
         for i in progress(range(self.steps), self.where):
             force = partial(self.force, i)
@@ -430,7 +437,8 @@ class _Run:
                 now = i * self.dt, self._length(i), q, qd, memory, stage
                 q, qd, memory = way.advance(system, *now)
             if (i + 1) % self.every == 0:
-                kept.append((q, qd))
+                # a method may write into the state that it gets
+                kept.append((q.copy(), qd.copy()))
         qs, qds = (np.array(column, self.robot.dtype) for column in zip(*kept, strict=True))
         return qs, qds
 
@@ -442,9 +450,7 @@ class _Run:
     def _stepped_on_rigid_ground(self) -> tuple[np.ndarray, np.ndarray]:
         """The same where a step is a kernel, and only the joint forces come from Python."""
         names = [n for n in ("f_ext", *PARAMETERS) if n in self.given]
-        kernel = motion_kernel(
-            self.robot, self.method, ["tau", *names], None, None, (), self.around
-        )
+        kernel = motion_kernel(self.robot, self.method, ["tau", *names], None, (), self.around)
         results, room = self._rows(len(self.times)), self._rows(2)
         arrays = {**self._constants, **self.given}
         for i in progress(range(self.steps), self.where):
@@ -476,7 +482,19 @@ class _Run:
         """What the function gives, checked."""
         if self.law is not None:
             return self.law(t, q, qd)
-        return law_value(self.where, self.robot, law, t, q, qd)
+        value = law_value(self.where, self.robot, law, t, q, qd)
+        # not of a law that is wrong
+        self._say_that_it_is_slow()
+        return value
+
+    def _say_that_it_is_slow(self) -> None:
+        if self.slow:
+            warn(
+                f"{self.where}: every step is taken from Python, hundreds of times slower than in "
+                f"a kernel: {self.slow}; compiled=False takes it so without this warning",
+                TraceWarning,
+            )
+        self.slow = ""
 
     # with steps of any length
 
@@ -489,7 +507,7 @@ class _Run:
         q, qd, *memory = (x.astype(robot.dtype) for x in flat)
         names = [n for n in ("tau", "f_ext", *PARAMETERS) if n in given]
         if one_kernel:
-            ways = robot, self.method, names, self.function, self.program, self.constraints
+            ways = robot, self.method, names, self.program, self.constraints
             acting = {n: given[n].reshape(count, *given[n].shape[len(self.lead) :]) for n in names}
             acting["pace"] = np.array(self.pace)
             step = kernel_step(motion_kernel(*ways, self.around), robot, acting)

@@ -23,7 +23,7 @@ from ..errors import ArgumentError
 from ..functions.reducing import Measured, updated
 from ..graph.functions import where
 from ..graph.interpret import interpret
-from ..graph.program import Program, trace
+from ..graph.program import Program, running, trace
 from ..graph.relay import Call, trace_relay
 from ..graph.scan import Scan
 from ..model.mechanism import Mechanism
@@ -37,6 +37,7 @@ from ..specialize.canonical import Reframed, canonical
 from ..specialize.programs import is_long
 from .ground import Ground
 from .integrators import METHODS, Integrator
+from .laws import source_line
 from .rigid import Stepped
 from .surroundings import NOTHING, Surroundings, moved_spots
 
@@ -267,7 +268,7 @@ def by_programs(call: Call) -> SweepCall:
 
 
 def traced_force(robot: Robot, force: Force, batch: bool) -> Program | str:
-    """The force as a program of (t, q, qd) of one sample, or why it is none.
+    """The force as a program of (t, q, qd) of one sample, or why it is none, and in which line.
 
     Whatever the function objects to in traced scalars, numbers may be fine: its own words are kept.
     """
@@ -276,14 +277,20 @@ def traced_force(robot: Robot, force: Force, batch: bool) -> Program | str:
     try:
         program, again = (trace(_listed(force), shapes, "tau") for _ in range(2))
     except Exception as problem:
-        return f"{type(problem).__name__}: {problem}"
+        return f"{type(problem).__name__}: {problem}{_at(source_line(force, problem))}"
     if program.digest != again.digest:
-        return "called twice with the same arguments it does not give the same: it has a memory"
-    if program.outputs != ((nv,),):
-        return f"of one sample it has shape {program.outputs[0]}; expected ({nv},)"
-    if batch and not _same_in_batch(force, program, nq, nv):
-        return "what it gives for a sample of a batch depends on the others"
-    return program
+        why = "called twice with the same arguments it does not give the same: it has a memory"
+    elif program.outputs != ((nv,),):
+        why = f"of one sample it has shape {program.outputs[0]}; expected ({nv},)"
+    elif batch and not _same_in_batch(force, program, nq, nv):
+        why = "what it gives for a sample of a batch depends on the others"
+    else:
+        return program
+    return f"{why}{_at(source_line(force))}"
+
+
+def _at(line: str) -> str:
+    return f" ({line})" if line else ""
 
 
 def _listed(force: Force) -> Force:
@@ -318,7 +325,6 @@ def motion_kernel(
     robot: Robot,
     method: str,
     given: Sequence[str],
-    force: Force | None,
     program: Program | None,
     constraints: Sequence[Constraint],
     around: Surroundings = NOTHING,
@@ -328,8 +334,8 @@ def motion_kernel(
     the forces on its points, and reductions.
 
     given: which of taus (an input of each step, like t), tau, f_ext and numbers of the mechanism
-    (parameters, like dt) are arguments.  force: a function that adds to the first two, of which
-    the program is what it computes.  kept: reductions of functions of (t, q, qd), by name.
+    (parameters, like dt) are arguments.  program: a law of (t, q, qd) that adds to the first two.
+    kept: reductions of functions of (t, q, qd), by name.
     """
     mech, way, kept = robot.mechanism, METHODS[method], kept or {}
     shapes = {"q": (mech.nq,), "qd": (mech.nv,)}
@@ -343,13 +349,14 @@ def motion_kernel(
     shapes |= {n: array_shape(mech, "tau") if n == "taus" else () for n in inputs}
     shapes |= {"dt": (), **({"pace": ()} if around.stops else {})}
     shapes |= {n: array_shape(mech, n) for n in rest}
-    asked = (method, tuple(given), tuple(constraints), program.digest if program else "", around)
+    law = program.digest if program else ""
+    asked = (method, way, tuple(given), tuple(constraints), law, around)
     asked += tuple((n, m.digest) for n, m in kept.items())
     recorded = (0, 1, own - 1, states) if around.rigid else (0, 1)
     stages = _marked(way.stages) if kept else way.stages
 
     def make() -> Scan:
-        step = partial(_step, mech, way, list(shapes), force, constraints, around, kept)
+        step = partial(_step, mech, way, list(shapes), program, constraints, around, kept)
         stage = [(len(stages[0]),)] if stages != ((),) else []
         given, name = [*shapes.values(), *stage], f"{method} step"
         long = is_long(mech)
@@ -357,12 +364,12 @@ def motion_kernel(
         return Scan(traced, states, len(inputs), stages, recorded)
 
     def new() -> Rollout:
-        key = known_key(mech, "simulate", repr(asked))
+        key = known_key(mech, "simulate", asked)
         title = f"simulate {robot.name!r}"
         settings = {"dtype": robot.dtype, "backend": robot._backend, "key": key, "strict": True}
         return Rollout(make, shapes, states, len(inputs), title, **settings)
 
-    return robot._keep(("simulate", *asked), new)
+    return robot._keep_recent(("simulate", *asked), new)
 
 
 def _marked(stages: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:
@@ -376,7 +383,7 @@ def _step(
     mech: Mechanism,
     way: Integrator,
     names: list[str],
-    force: Force | None,
+    program: Program | None,
     constraints: Sequence[Constraint],
     around: Surroundings,
     kept: Mapping[str, Measured],
@@ -387,7 +394,7 @@ def _step(
     a = dict(zip(names, arrays, strict=False))
     stage: Any = arrays[len(names)] if len(arrays) > len(names) else ()
     stage, last = (stage[:-1], stage[-1]) if kept and len(stage) else (stage, 1.0)
-    state, rest = _moved(mech, way, a, stage, force, constraints, around, call)
+    state, rest = _moved(mech, way, a, stage, program, constraints, around, call)
     if not kept:
         return *state, *rest
     totals = [a[f"{n} so far"] for n in kept]
@@ -401,7 +408,7 @@ def _moved(
     way: Integrator,
     a: Mapping[str, Any],
     stage: Any,
-    force: Force | None,
+    program: Program | None,
     constraints: Sequence[Constraint],
     around: Surroundings,
     call: Call | None,
@@ -409,9 +416,10 @@ def _moved(
     """The states after a stage of a step, and what it gives besides."""
     memory = tuple(a[f"memory{i}"] for i in range(way.memory))
     held = sum(a[n] for n in ("tau", "taus") if n in a) + np.zeros(mech.nv)
+    law = None if program is None else running(program)
 
     def total(t: Any, q: Any, qd: Any) -> Any:
-        return held if force is None else held + np.asarray(force(t, q, qd))
+        return held if law is None else held + law(t, q, qd)[0]
 
     numbers = {n: a[n] for n in PARAMETERS if n in a}
     acting = a.get("f_ext"), constraints, numbers, around, a.get("pace")

@@ -53,7 +53,7 @@ def touches(mech: Mechanism, spots: Sequence[Spot], terrain: Terrain, q: Any) ->
     for spot in spots:
         X = _pose(mech, phi, spot.body, poses)
         centre = X @ np.array(spot.at)
-        distance, n = terrain.nearest(centre)
+        distance, n = terrain.nearest(centre.copy())
         at, p = np.array(spot.at), centre
         if spot.radius:
             at, p = at - spot.radius * (X.rotation.T @ n), p - spot.radius * n

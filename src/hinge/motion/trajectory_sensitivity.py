@@ -336,6 +336,7 @@ class TrajectorySensitivity:
     ) -> Rollout:
         """The kernel, made once for a robot, a method and what may change."""
         robot, title = self.robot, f"{kind} sensitivity of {self.robot.name!r}"
+        way = METHODS[self.method]
         row = [(len(stages[0]),)] if stages != ((),) else []
         # loops have the numbers of the mechanism in them
         loops = _is_for_loops(robot.mechanism, self.method) and not self.numbers
@@ -346,10 +347,10 @@ class TrajectorySensitivity:
             return Scan(traced, states, inputs, stages, tuple(recorded))
 
         def make() -> Rollout:
-            key = known_key(robot.mechanism, title, self.method, repr(shapes), repr(loops))
+            key = known_key(robot.mechanism, title, self.method, way, shapes, loops)
             return Rollout(scan, shapes, states, inputs, title, robot.dtype, robot._backend, key)
 
-        return robot._keep((title, self.method, tuple(shapes)), make)
+        return robot._keep((title, way, tuple(shapes)), make)
 
 
 def _is_for_loops(mech: Mechanism, method: str) -> bool:

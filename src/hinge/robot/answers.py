@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
 from functools import lru_cache, partial
 from math import prod
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
@@ -426,7 +428,7 @@ def robot_kernel(
     climbs = backend is None or backend.climbs
     make = partial(robot_program, mech, name, arrays, dict(static), climbs)
     maker = ALGORITHMS[name].function.__module__
-    key = known_key(mech, name, repr(arrays), repr(static), maker=maker)
+    key = known_key(mech, name, arrays, static, maker=maker)
     title = f"{name} of {mech.name!r}"
     asked = mech, name, arrays, dict(static)
     known = known_jacobian(*asked), known_hessian(*asked)
@@ -436,19 +438,34 @@ def robot_kernel(
     return Kernel(make, title, arrays, dtype, backend, key, True, *known, systems, results)
 
 
-_OURS = f"{__name__.partition('.')[0]}."
-
-
-def known_key(mech: Mechanism, *asked: str, maker: str | None = __name__) -> str | None:
+def known_key(mech: Mechanism, *asked: Any, maker: str | None = __name__) -> str | None:
     """What the code for a mechanism is kept under, known before anything is traced.
 
-    None if a joint, or the module that makes the function, is not of this package: its source may
-    change while its name stays, so that only the program that tracing gives can tell.
+    None if a joint, something asked, or the module that makes the function, is not of this package:
+    its source may change while its name stays, so that only the program that tracing gives can
+    tell.
     """
     makers = {maker, *(type(body.joint).__module__ for body in mech.bodies)}
-    if not all(str(name).startswith(_OURS) for name in makers):
+    if not all(map(_is_our_module, makers)) or not _is_ours(asked):
         return None
-    return digest(_mechanism_key(mech), *asked)
+    return digest(_mechanism_key(mech), *map(repr, asked))
+
+
+def _is_ours(x: Any) -> bool:
+    """Whether all code of a value is of this package, of Python or of NumPy."""
+    if isinstance(x, Mapping):
+        return _is_ours((*x, *x.values()))
+    if isinstance(x, FunctionType):
+        return _is_our_module(x.__module__)
+    home = type(x).__module__
+    if home not in ("builtins", "numpy") and not _is_our_module(home):
+        return False
+    parts = x if isinstance(x, tuple) else vars(x).values() if is_dataclass(x) else ()
+    return all(map(_is_ours, parts))
+
+
+def _is_our_module(name: str | None) -> bool:
+    return str(name).partition(".")[0] == __name__.partition(".")[0]
 
 
 @lru_cache(maxsize=4)

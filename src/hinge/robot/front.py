@@ -25,6 +25,7 @@ from ..runtime.backend import Backend
 from ..runtime.check import check_choice, check_dtype, check_shape
 from ..runtime.devices import backend_of, check_device
 from ..runtime.kernel import Kernel
+from ..runtime.recent import Recent
 from ..specialize.arrays import array_shape, meaning
 from ..specialize.programs import explain, needed
 from .answers import Answer, ByColumns, ByKernel, answer_of, robot_kernel
@@ -92,10 +93,11 @@ class Front(JointData):
         self._alg = Algorithms(self._mechanism)
         self._backend: Backend = backend_of(self._device, self._threads)
         self._kept: dict[Any, Any] = {}
+        self._recent = Recent()
         self._doors: dict[Any, Any] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        made = {"_alg", "_backend", "_kept", "_doors"}
+        made = {"_alg", "_backend", "_kept", "_recent", "_doors"}
         doors = {n for n in self.__dict__ if not n.startswith("_") and n in dir(type(self))}
         return {n: x for n, x in self.__dict__.items() if n not in made | doors}
 
@@ -402,7 +404,7 @@ class Front(JointData):
         """
         other = object.__new__(type(self))
         other.__setstate__({**self.__getstate__(), "_numbers": dict(numbers)})
-        other._kept = self._kept
+        other._kept, other._recent = self._kept, self._recent
         return other
 
     def _with_mechanism(self, mechanism: Mechanism) -> Self:
@@ -417,6 +419,10 @@ class Front(JointData):
         if asked not in self._kept:
             self._kept[asked] = make()
         return self._kept[asked]
+
+    def _keep_recent(self, asked: Any, make: Callable[[], Any]) -> Any:
+        """The same of what may be asked in ever new forms: the last of them stay."""
+        return self._recent.get(asked, make)
 
     def _ask(self, name: str, static: Mapping[str, Any], **arrays: Any) -> Any:
         """The named algorithm on the arrays that are not None, checked."""

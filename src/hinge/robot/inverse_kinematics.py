@@ -128,7 +128,7 @@ def search_kernel(robot: Front, ask: Question) -> Rollout:
 
 def _loop(robot: Front, ask: Question) -> _Loop:
     asked = ("inverse_kinematics", ask.tasks, ask.with_posture, ask.moving)
-    return robot._keep(asked, lambda: _Loop(robot, *asked[1:]))
+    return robot._keep_recent(asked, lambda: _Loop(robot, *asked[1:]))
 
 
 class _Loop:
@@ -222,12 +222,12 @@ class _Loop:
             return Scan(trace(step, [*shapes.values(), *stage], name), 1, **more)
 
         def new() -> Rollout:
-            key = known_key(robot.mechanism, repr(asked))
+            key = known_key(robot.mechanism, asked)
             title, inputs = f"{name} of {robot.name!r}", more.get("inputs_per_step", 0)
             settings = {"dtype": robot.dtype, "backend": robot._backend, "key": key}
             return Rollout(make, shapes, 1, inputs, title, **settings)
 
-        return robot._keep(asked, new)
+        return robot._keep_recent(asked, new)
 
     @cached_property
     def joints(self) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ class Operational(Front):
         from ..graph.program import trace
 
         make = partial(trace, function, list(shapes.values()), title)
-        own = known_key(self.mechanism, "operators", repr(split), key, repr(shapes))
+        own = known_key(self.mechanism, "operators", split, key, shapes)
         kernel = Kernel(make, title, list(shapes), self.dtype, self._backend, own, strict=True)
         where = f"{title} of {self.name!r}"
         passive = {} if split is None else {"active": split}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from typing import TypeVar
 
@@ -17,10 +17,15 @@ _TICK = 0.2  # s between two states of a line
 _SCREEN = threading.Lock()  # held by whoever has something on the terminal
 
 
-def progress(items: Iterable[T], label: str) -> Iterator[T]:
-    """Yield the items; once this has taken a second on a terminal, show how far it is."""
-    total = len(items) if isinstance(items, Sized) else None
-    if total == 1 or not sys.stderr.isatty():
+def progress(
+    items: Iterable[T], label: str, share: Callable[[], float] | None = None
+) -> Iterator[T]:
+    """Yield the items; once this has taken a second on a terminal, show how far it is.
+
+    share: how much is done, from 0 to 1, where the number of items does not say it.
+    """
+    total = 1 if share else len(items) if isinstance(items, Sized) else None
+    if (total == 1 and not share) or not sys.stderr.isatty():
         yield from items
         return
     from rich.console import Console
@@ -34,7 +39,8 @@ def progress(items: Iterable[T], label: str) -> Iterator[T]:
                 yield item
                 late = time.monotonic() - start > _PATIENCE
                 shown = shown or (late and _SCREEN.acquire(blocking=False))
-                bar.update(task, advance=1, visible=shown, refresh=False)
+                done = {"completed": share()} if share else {"advance": 1}
+                bar.update(task, **done, visible=shown, refresh=False)
                 if shown:
                     bar.refresh()
         finally:

@@ -122,6 +122,7 @@ class OpenStep:
 
     def closed(self) -> Step:
         """The step, done."""
+        self.graph.check()
         stores = [
             Store(slot, row, i, self.graph.lift(x))
             for (slot, row), value in self.written.items()
