@@ -30,7 +30,7 @@ CHAPTERS: dict[str, str] = {
     "operators": "Operational operators",
     "identification": "Regressors identify Identification RecursiveIdentification base_parameters "
     "exciting_trajectory",
-    "motion": "simulate Trajectory Ground HeightField",
+    "motion": "simulate step Trajectory Ground HeightField",
     "control": "control control.space",
     "mechanisms": "Mechanism MechanismBuilder Body Frame Inertia Transform Shape Triangles Joint "
     "Revolute Prismatic Helical Cylindrical Translation Spherical Planar Universal Free Fixed "

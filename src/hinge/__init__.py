@@ -123,6 +123,7 @@ __all__ = [
     "save",
     "simulate",
     "spatial",
+    "step",
     "stream",
     "torch",
     "trajectory_sensitivity",
@@ -187,6 +188,7 @@ _LATER = {
     "save": "write",
     "simulate": "motion.simulate",
     "spatial": "",
+    "step": "motion.implicit",
     "stream": "robot.blocks",
     "torch": "",
     "trajectory_sensitivity": "motion.trajectory_sensitivity",
@@ -213,6 +215,7 @@ if TYPE_CHECKING:
     from .model.builder import MechanismBuilder
     from .model.joint_check import check_joint
     from .motion.ground import Ground
+    from .motion.implicit import step
     from .motion.simulate import simulate
     from .motion.terrain import HeightField
     from .motion.trajectory import Trajectory

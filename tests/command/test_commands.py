@@ -78,14 +78,37 @@ def test_names_are_printed_as_they_are(file, capsys):
 
 
 def test_simulate_tells_what_happened(file, capsys):
-    words = ["--q", "elbow=0.5", "shoulder=1.9", "--qd", "0,-4,0.1", "--duration", "0.3"]
+    words = ["--q", "elbow=0.5", "shoulder=1.9", "--qd", "9,-4,0.1", "--duration", "0.3"]
     assert main(["simulate", file, *words]) == 0
     printed = capsys.readouterr().out
     for word in ("falling for 0.3 s in 300 steps of rk4", "times real time", "energy: kinetic"):
         assert word in printed
-    assert "at which stops act, reached by" in printed and "elbow (too fast, 0 s)" in printed
+    assert "position limits, at which stops act, reached by: shoulder (" in printed
+    assert "which nothing enforces, exceeded by: shoulder (0 s), elbow (0 s)" in printed
     assert main(["simulate", file, *words, "--no-limits"]) == 0
-    assert "which do not act, left by" in capsys.readouterr().out
+    assert "position limits, which do not act, left by" in capsys.readouterr().out
+
+
+def test_simulate_says_which_joint_forces_are_cut_off(tmp_path, capsys):
+    robot = hinge.Robot(hinge.edit.with_joint(zoo.arm(2).mechanism, "joint2", effort_limit=1.0))
+    with pytest.warns(hinge.ModelWarning, match="armature"):
+        hinge.save(robot, tmp_path / "weak.urdf")
+    words = [
+        "simulate",
+        str(tmp_path / "weak.urdf"),
+        "--q",
+        "0",
+        "1",
+        "--hold",
+        "--duration",
+        "0.05",
+    ]
+    assert main(words) == 0
+    printed = capsys.readouterr().out
+    assert "warning: simulate 'arm2': joint forces are cut off" in printed
+    assert "effort limits, at which joint forces are cut off, reached by: joint2 (0 s)" in printed
+    assert main([*words, "--no-limits"]) == 0
+    assert "effort limits, which do not act, reached by: joint2 (0 s)" in capsys.readouterr().out
 
 
 def test_simulate_writes_what_the_ending_says(file, capsys):
@@ -352,8 +375,8 @@ def test_a_file_that_cannot_be_written_is_named(file, refused, monkeypatch):
         raise PermissionError(13, "Permission denied", "fall.npz")
 
     monkeypatch.setattr(np, "savez", lambda *a, **k: closed())
-    words = ["--duration", "0.01", "-o", "fall.npz"]
-    assert refused("simulate", file, *words) == "hinge: 'fall.npz': Permission denied\n"
+    said = refused("simulate", file, "--duration", "0.01", "-o", "fall.npz")
+    assert said.endswith("cannot write 'fall.npz': Permission denied\n")
 
 
 def test_view_and_films_say_no_before_they_work(file, refused, monkeypatch):

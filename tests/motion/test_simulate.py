@@ -1,6 +1,8 @@
 """The simulator: orders of accuracy on manifolds, conservation, losses, the trajectory."""
 
 from dataclasses import replace
+from importlib import import_module
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -161,7 +163,7 @@ def test_single_precision():
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9])
 def test_batches_of_any_size(size):
-    robot = zoo.acrobot()
+    robot = zoo.pendulum(2)
     q = np.random.default_rng(0).normal(size=(2, size, 2))
     motion = simulate(robot, q, duration=0.03, dt=0.01, tau=control)
     assert motion.q.shape == motion.tau.shape == (4, 2, size, 2)
@@ -331,8 +333,8 @@ def test_a_batch_is_many_single_runs():
         assert_close(motion.q[:, i], single.q, 0.0)
     forces = simulate(robot, q[0], tau=np.zeros((5, 2)), duration=0.02, dt=0.01)
     assert forces.q.shape == (3, 5, 2)
-    with pytest.raises(ArgumentError, match=r"plot draws one trajectory; .* shape \(3,\)"):
-        motion.plot()
+    with pytest.raises(ArgumentError, match=r"sample is 3; expected numbers from 0 to 2"):
+        motion.plot(sample=3)
 
 
 def test_damping_and_friction_take_energy_out():
@@ -371,6 +373,40 @@ def test_external_forces_act_throughout():
     )
     motion = simulate(robot, robot.neutral(), f_ext=[[0, 0, 0, 1.0, 0, 0]], duration=1.0, dt=0.1)
     assert_close(motion.q[-1, :3], np.array([0.25, 0, 0]), 100 * EPS)
+
+
+def test_type_checkers_know_all_methods():
+    assert set(get_args(import_module("hinge.motion.simulate").Method)) == set(METHODS)
+
+
+def test_what_was_meant_is_said():
+    robot = zoo.arm(2)
+    for wrong, meant in (
+        ("T", "duration"),
+        ("timestep", "dt"),
+        ("u", "tau"),
+        ("integrator", "meth"),
+    ):
+        with pytest.raises(
+            ArgumentError, match=f"{wrong} is not an argument; did you mean '{meant}"
+        ):
+            simulate(robot, [0.1, 0.2], **{wrong: 1.0})
+    series = np.zeros((100, 2))
+    for ways in ({}, dict(duration=0.1)):
+        with pytest.raises(
+            ArgumentError, match=r"tau has shape \(100, 2\), .* 100 steps give taus"
+        ):
+            simulate(robot, [0.1, 0.2], tau=series, **ways)
+    with pytest.raises(ArgumentError, match="tau is ragged"):
+        simulate(robot, [0.1, 0.2], tau=[[1.0], [1.0, 2.0]])
+    # a batch that is meant
+    starts = np.zeros((100, 2))
+    assert simulate(robot, starts, tau=series, duration=0.1).q.shape == (101, 100, 2)
+    assert simulate(robot, starts[0], tau=series, duration=0.01).q.shape == (11, 100, 2)
+    with pytest.raises(
+        ArgumentError, match=r"out is not .* 0.01; a step of time .*\(q, dt \* qd\)"
+    ):
+        robot.integrate(starts[0], starts[0], 0.01)
 
 
 def test_trajectory_draws_itself(tmp_path):

@@ -7,6 +7,7 @@ import os
 import pickle
 import sys
 import threading
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -493,6 +494,26 @@ def test_simulate(robot, torch):
     found = robot.inverse_kinematics("tool", target, Tensor(Q), starts=2, iterations=20)
     assert type(found.q) is Tensor
     near(found.q, Q, 1e-6)
+
+
+def test_limits_act_in_steps_of_ones_own_and_in_simulate(robot, torch):
+    """Forces beyond the effort limits, and one that is no number, as on the host."""
+    forces = 1e4 * STATE[2]
+    forces[3, 0] = np.nan
+
+    def step(r):
+        return lambda q, qd, tau, dt: hinge.step(r, q, qd, tau, dt)[:2]
+
+    here, there = (r.rollout(step(r), state=("q", "qd")) for r in (CPU, robot))
+    for given in ((*STATE[:2], STATE[2], 2e-3), (*STATE[:2], 1e3 * STATE[2], 2e-3)):
+        expected, got = here(*given, steps=3), there(*tensors(*given[:3]), 2e-3, steps=3)
+        for a, b in zip(got, expected, strict=True):
+            near(a, b)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", hinge.ModelWarning)
+        here, there = (hinge.simulate(r, *STATE[:2], forces, 0.01) for r in (CPU, robot))
+    near(np.delete(there.q, 3, axis=1), np.delete(here.q, 3, axis=1))
+    assert np.isnan(there.q[-1, 3]).all() and np.isnan(here.q[-1, 3]).all()
 
 
 def test_a_long_mechanism_has_its_matrices_by_columns(library, torch):

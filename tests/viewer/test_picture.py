@@ -1,14 +1,17 @@
 """Pictures without a display: what a pixel sees is what the kinematics says."""
 
 import shutil
+import tracemalloc
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
 import hinge
-from hinge.viewer import output
+from hinge.viewer import gif, output
+from hinge.viewer.actor import all_poses, place_of
 from hinge.viewer.camera import Camera
+from hinge.viewer.look import look_of
 from hinge.viewer.mesh import tapered
 from hinge.viewer.picture import Solid, draw, gathered
 from hinge.viewer.raster import Seen, rasterize
@@ -145,3 +148,63 @@ def test_mp4(tmp_path):
         pytest.skip("ffmpeg is not installed")
     motion(hinge.zoo.pendulum(1)).draw(tmp_path / "a.mp4", size=(61, 41))
     assert (tmp_path / "a.mp4").read_bytes()[4:8] == b"ftyp"
+
+
+def test_a_gif_is_written_frame_by_frame(tmp_path):
+    """Nothing of a frame is kept but what the next is compared with, and all come back."""
+    from PIL import Image
+
+    path, sizes, shown = tmp_path / "a.gif", [], []
+
+    def frames(count):
+        rng = np.random.default_rng(0)
+        pixels = rng.integers(0, 2, size=(120, 160, 3)).astype(np.uint8) * 255
+        for i in range(count):
+            sizes.append(path.stat().st_size if path.exists() else 0)
+            pixels = pixels.copy()
+            pixels[10 : 20 + i % 7, 30:50] = (0, 0, 255 * (i % 2))
+            shown.append(pixels)
+            yield pixels
+
+    gif.write_gif(path, frames(5), 25)
+    with Image.open(path) as film:
+        assert film.n_frames == 5 and film.info["duration"] == 40 and film.info["loop"] == 0
+        for i, pixels in enumerate(shown):
+            film.seek(i)
+            np.testing.assert_array_equal(np.asarray(film.convert("RGB")), pixels)
+    peaks = []
+    for count in (10, 100):
+        shown.clear()
+        sizes.clear()
+        tracemalloc.start()
+        gif.write_gif(path, (x for x in frames(count) if shown.clear() is None), 25)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0]
+    # a file is written in blocks
+    assert len(set(sizes)) >= 3
+    # two frames that are the same, and one alone
+    gif.write_gif(path, (np.zeros((4, 5, 3), np.uint8) for _ in range(2)), 25)
+    with Image.open(path) as film:
+        assert film.n_frames == 2 and not np.asarray(film.convert("RGB")).any()
+
+
+def test_a_file_in_the_place_of_a_configuration_is_said(tmp_path):
+    with pytest.raises(hinge.ArgumentError, match="q is 'a.png'; .* give the file as path='a.png'"):
+        hinge.zoo.arm(1).draw("a.png")
+
+
+def test_long_films_are_framed_by_their_outermost_points():
+    """Of many poses not all points are kept."""
+    robot = hinge.zoo.arm(2)
+    look = look_of(robot.mechanism)
+    q = np.random.default_rng(0).uniform(-2, 2, size=(5000, 2))
+    q[3000] = np.nan
+    poses = all_poses(robot, q)
+    many, few = (place_of(robot.mechanism, look, x) for x in (poses, poses[:900]))
+    parts = [place_of(robot.mechanism, look, x) for x in np.array_split(poses, 10)]
+    assert len(many.points) < len(few.points)
+    assert np.isfinite(many.points).all()
+    for side in (np.min, np.max):
+        ends = side([side(x.points, axis=0) for x in parts], axis=0)
+        np.testing.assert_array_equal(side(many.points, axis=0), ends)

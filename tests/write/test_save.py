@@ -474,7 +474,7 @@ BAD = {
     "no robot": (lambda d: hinge.save("a", d / "a.urdf"), "save needs a Robot or a Mechanism"),
     "no folder": (
         lambda d: hinge.save(zoo.acrobot(), d / "b" / "a.urdf"),
-        "cannot write .*No such",
+        "cannot write .*: there is no folder",
     ),
     "a name": (
         lambda d: hinge.save(

@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ..algebra.small import clip
+from ..algebra.small import clip, sign
 from ..model.joint import Joint
 from ..model.mechanism import Mechanism
 from .declare import algorithm
 
-__all__ = ["dry_friction", "passive_forces", "spring_energy"]
+__all__ = ["dry_friction", "friction_damping", "passive_forces", "spring_energy"]
 
 # below this speed (rad/s or m/s) Coulomb friction fades to zero instead of jumping
 _STICTION_SPEED = 1.5e-2
+_FAR = 1e30
 
 
 @algorithm(result="tau")
@@ -55,3 +56,12 @@ def dry_friction(qd: np.ndarray) -> np.ndarray:
     """s(q̇) of (1), per unit of friction."""
     c = clip(qd / _STICTION_SPEED, -1.0, 1.0)
     return 0.5 * c * (3 - c * c)
+
+
+def friction_damping(joint: Joint, qd: np.ndarray) -> np.ndarray:
+    """friction s(q̇)/q̇ of (1): the damping that gives the same force at this speed."""
+    if not np.any(joint.friction):
+        return np.zeros(joint.nv)
+    speed = np.array([clip(sign(v) * v, _STICTION_SPEED, _FAR) for v in qd])
+    c = clip(qd / _STICTION_SPEED, -1.0, 1.0)
+    return np.array(joint.friction) * (1.5 - 0.5 * c * c) / speed

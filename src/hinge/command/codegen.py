@@ -16,7 +16,8 @@ from ..model.mechanism import did_you_mean
 from ..robot import Robot
 from ..runtime.progress import during
 from ..specialize.arrays import PER_DOF, is_array
-from .common import add_robot, check_folder, loaded, parser, say
+from ..write.whole import check_place, written_whole
+from .common import add_robot, loaded, parser, say
 
 __all__ = ["add", "run"]
 
@@ -55,7 +56,9 @@ def run(console: Console, given: argparse.Namespace) -> None:
     if given.language not in _LANGUAGES:
         raise ArgumentError(f"--language {given.language}; expected {', '.join(_LANGUAGES)}")
     if given.output:
-        check_folder(given.output)
+        check_place("codegen", given.output)
+        if given.language == "c":
+            check_place("codegen", _header(given.output))
     arrays, static = _arguments(given.function, given.frame)
     robot = Robot(loaded(aside, given).mechanism, dtype=given.dtype)
     with during(f"writing {given.function} of {robot.name}"):
@@ -72,7 +75,8 @@ def run(console: Console, given: argparse.Namespace) -> None:
         sys.stdout.write(files[None])
         return
     for name, code in files.items():
-        Path(name).write_text(code, encoding="utf-8")
+        with written_whole("codegen", name) as beside:
+            beside.write_text(code, encoding="utf-8")
     say(
         console,
         f"wrote {given.function}({', '.join([*arrays, *static])}) of {robot.name!r}, "

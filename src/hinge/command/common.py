@@ -6,15 +6,14 @@ import argparse
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-from ..errors import ArgumentError, ModelWarning
+from ..errors import ModelWarning
 from ..robot import Robot, load
 
-__all__ = ["add_loading", "add_robot", "check_folder", "concerns_told", "loaded", "parser", "say"]
+__all__ = ["add_loading", "add_robot", "concerns_told", "loaded", "parser", "say"]
 
 
 def parser(commands: Any, name: str, what: str, *examples: str) -> argparse.ArgumentParser:
@@ -57,14 +56,6 @@ def concerns_told(console: Console) -> Iterator[list[str]]:
     told = [str(w.message) for w in caught if issubclass(w.category, ModelWarning)]
     for concern in dict.fromkeys(told + concerns):
         say(console, f"warning: {concern}", "yellow")
-
-
-def check_folder(path: str) -> None:
-    """Refuse, before any work is done, a file that has no folder to be in, or is one."""
-    place = Path(path)
-    if place.is_dir() or not place.parent.is_dir():
-        why = "it is a folder" if place.is_dir() else f"there is no folder {str(place.parent)!r}"
-        raise ArgumentError(f"cannot write {path!r}: {why}")
 
 
 def say(console: Console, text: str, style: str | None = None) -> None:

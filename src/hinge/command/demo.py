@@ -20,7 +20,7 @@ from ..robot import Robot
 from ..runtime.progress import during
 from ..viewer.output import FILMS, PAGES, PICTURES, check_ending
 from ..viewer.server import is_local
-from .common import add_loading, check_folder, concerns_told, loaded, parser, say
+from .common import add_loading, concerns_told, loaded, parser, say
 from .motions import FORCE, pushed, through_its_ranges
 from .peers import Compared, States, compared, own_calls, peer_of
 
@@ -45,7 +45,6 @@ def run(console: Console, given: argparse.Namespace) -> None:
     """Compute, tell, show."""
     if given.output:
         check_ending("demo", given.output, (*PAGES, *PICTURES, *FILMS))
-        check_folder(given.output)
     motion = _toured(console, given) if given.file else _pushed(console)
     _times(console, motion, given)
     with concerns_told(console):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -14,19 +13,18 @@ from rich.console import Console
 
 from ..errors import ArgumentError
 from ..model.mechanism import did_you_mean
-from ..motion.curves import labels
 from ..motion.integrators import METHODS
 from ..motion.simulate import simulate
+from ..motion.storage import DATA
+from ..motion.summary import limits_met
 from ..motion.trajectory import Trajectory
 from ..robot import Robot
 from ..viewer.output import FILMS, PAGES, PICTURES, check_ending
-from .common import add_robot, check_folder, concerns_told, loaded, parser, say
+from .common import add_robot, concerns_told, loaded, parser, say
 
 __all__ = ["add", "run"]
 
-_DATA = (".npz", ".csv")
 _MOST_STEPS = 10**8
-_NAMED = 4  # joints that left their limits
 
 
 def add(commands: Any) -> None:
@@ -47,9 +45,9 @@ def add(commands: Any) -> None:
         command.add_argument(f"--{name}", nargs="+", default=[], metavar="NUMBER", help=told)
     held = "forces at all joints, a free base included, carry the weight"
     command.add_argument("--hold", action="store_true", help=held)
-    none = "joints have no stops at their limits"
+    none = "no stops at the limits of joints, no cut at their effort limits"
     command.add_argument("--no-limits", action="store_true", help=none)
-    endings = ", ".join(x[1:] for x in (*_DATA, *PICTURES, *FILMS, *PAGES))
+    endings = ", ".join(x[1:] for x in (*DATA, *PICTURES, *FILMS, *PAGES))
     told = f"what to write, by its ending: {endings}; may be repeated"
     command.add_argument("-o", "--output", action="append", default=[], help=told)
 
@@ -57,12 +55,12 @@ def add(commands: Any) -> None:
 def run(console: Console, given: argparse.Namespace) -> None:
     """Simulate, tell, write."""
     for path in given.output:
-        check_ending("simulate", path, (*_DATA, *PICTURES, *FILMS, *PAGES))
-        check_folder(path)
+        check_ending("simulate", path, (*DATA, *PICTURES, *FILMS, *PAGES))
     robot = loaded(console, given)
     q = _start("--q", given.q, robot.neutral(), robot, robot.q_slice)
     qd = _start("--qd", given.qd, np.zeros(robot.nv), robot, robot.v_slice)
-    motion, compiling, running = _timed(robot, q, qd, given)
+    with concerns_told(console):
+        motion, compiling, running = _timed(robot, q, qd, given)
     say(console, _told(motion, compiling, running, given))
     with concerns_told(console):
         for path in given.output:
@@ -119,9 +117,6 @@ def _timed(
 def _told(motion: Trajectory, compiling: float, running: float, given: argparse.Namespace) -> str:
     """What happened, in lines."""
     kinetic, energy, way = motion.kinetic_energy, motion.energy, "held" if given.hold else "falling"
-    left = list(_limits_left(motion))
-    acting = "which do not act, left by" if given.no_limits else "at which stops act, reached by"
-    more = f", and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
     return "\n".join(
         [
             f"{motion.robot.name}, {way} for {motion.t[-1]:g} s in {len(motion.t) - 1} steps of "
@@ -129,56 +124,31 @@ def _told(motion: Trajectory, compiling: float, running: float, given: argparse.
             f"times real time, after {compiling:.2g} s for the first step",
             f"energy: kinetic up to {kinetic.max():.4g} J, {kinetic[-1]:.4g} J at the end; total "
             f"changes by {energy[-1] - energy[0]:.2g} J",
-            f"limits, {acting}: {', '.join(left[:_NAMED])}{more}"
-            if left
-            else "limits: all joints stay within theirs",
+            *_limit_lines(limits_met(motion), not given.no_limits),
         ]
     )
+
+
+def _limit_lines(met: dict[str, str], acting: bool) -> list[str]:
+    """Which limits were met, and what they did."""
+    if not met:
+        return ["limits: all joints stay within theirs"]
+    does = {
+        "position": "at which stops act, reached by",
+        "speed": "which nothing enforces, exceeded by",
+        "effort": "at which joint forces are cut off, reached by",
+    }
+    if not acting:
+        does |= {"position": "which do not act, left by", "effort": "which do not act, reached by"}
+    return [f"{what} limits, {does[what]}: {joints}" for what, joints in met.items()]
 
 
 def _rounded(x: float) -> str:
     return f"{float(f'{x:.2g}'):g}"
 
 
-def _limits_left(motion: Trajectory) -> Iterator[str]:
-    """Each joint that leaves its limits of position or of velocity, and when."""
-    robot = motion.robot
-    for body in robot.mechanism.bodies[1:]:
-        joint, name = body.joint, body.joint_name
-        if joint.mimic is not None:
-            continue
-        q, qd = motion.q[:, robot.q_slice(name)], motion.qd[:, robot.v_slice(name)]
-        outside = np.abs(qd) > joint.velocity_limit
-        when = {"too fast": outside.any(axis=1)}
-        if joint.nq == joint.nv:
-            when = {"": ((q < joint.lower) | (q > joint.upper)).any(axis=1), **when}
-        for how, rows in when.items():
-            if rows.any():
-                yield f"{name} ({how}{', ' if how else ''}{motion.t[rows.argmax()]:.3g} s)"
-
-
 def _write(motion: Trajectory, path: str) -> None:
     """In the format that the ending says."""
     ending = Path(path).suffix.lower()
-    if ending == ".npz":
-        arrays = {n: getattr(motion, n) for n in ("t", "q", "qd", "tau")}
-        np.savez(path, **arrays, kinetic=motion.kinetic_energy, potential=motion.potential_energy)
-    elif ending == ".csv":
-        _write_csv(motion, path)
-    elif ending in PICTURES:
-        motion.plot(path)
-    else:
-        motion.draw(path)
-
-
-def _write_csv(motion: Trajectory, path: str) -> None:
-    robot = motion.robot
-    columns = {n: labels(robot, robot.q_slice if n == "q" else robot.v_slice) for n in _COLUMNS}
-    rows = np.concatenate([motion.t[:, None], *(getattr(motion, n) for n in _COLUMNS)], axis=1)
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["t", *(f"{n} {label}" for n in _COLUMNS for label in columns[n])])
-        writer.writerows(rows.tolist())
-
-
-_COLUMNS = ("q", "qd", "tau")
+    write = motion.save if ending in DATA else motion.plot if ending in PICTURES else motion.draw
+    write(path)

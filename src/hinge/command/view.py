@@ -10,7 +10,7 @@ from rich.console import Console
 from ..errors import ArgumentError
 from ..robot import load
 from ..viewer.output import PAGES, PICTURES, check_ending
-from .common import add_loading, check_folder, concerns_told, parser, say
+from .common import add_loading, concerns_told, parser, say
 
 __all__ = ["add", "run"]
 
@@ -38,7 +38,6 @@ def run(console: Console, given: argparse.Namespace) -> None:
         raise ArgumentError(f"--output takes one robot, got {len(given.files)} files")
     if given.output:
         check_ending("view", given.output, (*PICTURES, *PAGES))
-        check_folder(given.output)
     with concerns_told(console):
         robots = [load(file, given.floating_base, given.package_dir) for file in given.files]
         if given.output:

@@ -44,7 +44,7 @@ _DAMPINGS = 1e-9, 1e9  # of the diagonal of Q_uu: least and most
 _PENALTY, _HARDER = 10.0, 10.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """A motion: q (T + 1, nq), qd (T + 1, nv), tau (T, nv), and the gains (T, nv, 2 nv) beside it.
 
@@ -61,6 +61,14 @@ class Plan:
     costs: np.ndarray
     violation: float
     status: Literal["converged", "unfinished"]
+
+    def __repr__(self) -> str:
+        steps, tries, first = len(self.tau), len(self.costs) - 1, float(self.costs[0])
+        left = f", inequalities off by {self.violation:.2g}" if self.violation > 0 else ""
+        return (
+            f"<Plan for {self.robot.name!r}: {steps} steps of {self.dt:g} s, cost {first:.4g} → "
+            f"{self.cost:.4g} in {tries} iterations, {self.status}{left}>"
+        )
 
     @property
     def cost(self) -> float:

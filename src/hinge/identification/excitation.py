@@ -50,7 +50,7 @@ _STEPS, _MEMORY = 80, 12
 _ROOM, _RATE = 1.5, 2.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExcitingTrajectory:
     """A periodic motion, at rest at its start.
 
@@ -68,6 +68,10 @@ class ExcitingTrajectory:
     q: np.ndarray
     qd: np.ndarray
     qdd: np.ndarray
+
+    def __repr__(self) -> str:
+        of, every = self.robot.name, f"a period of {self.duration:g} s"
+        return f"<ExcitingTrajectory of {of!r}: {every}, condition {self.condition:.4g}>"
 
     def at(self, t: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q, qd and qdd at times t (…), period after period: (…, nv) each."""

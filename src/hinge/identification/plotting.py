@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
 
+from ..viewer.output import write_figure
 from .signals import joint_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def plot_identification(found: Identification, path: str | Path | None = None) -
     rows[0].legend(loc="upper right", fontsize="x-small", ncols=3)
     rows[-1].set_xlabel("sample" if motion.t is None else "time  [s]")
     if path is not None:
-        figure.savefig(path)
+        write_figure(f"plot of an identification of {robot.name!r}", path, figure)
     return figure
 
 
@@ -56,5 +57,5 @@ def plot_excitation(motion: ExcitingTrajectory, path: str | Path | None = None) 
     upper.set_title(f"{motion.robot.name}: condition {motion.condition:.3g}")
     lower.set_xlabel("time  [s]")
     if path is not None:
-        figure.savefig(path)
+        write_figure(f"plot of a motion of {motion.robot.name!r}", path, figure)
     return figure

@@ -10,6 +10,7 @@ randomisation and derivatives with respect to the mechanism.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,7 @@ __all__ = [
     "parameters",
     "pose_numbers",
     "pose_of",
+    "with_more_armature",
     "with_parameters",
 ]
 
@@ -63,6 +65,17 @@ def with_parameters(
             bodies[k] = replace(bodies[k], placement=pose_of(placement[k - 1]))
     pull = mech.gravity if gravity is None else tuple(gravity)
     return replace(mech, bodies=tuple(bodies), gravity=pull)
+
+
+def with_more_armature(mech: Mechanism, more: Sequence[Any]) -> Mechanism:
+    """The mechanism with more armature at the joint of each body, of any scalar: for sweeps alone,
+    its joints do not know of it.
+    """
+    other = replace(mech)
+    # in the place of what it would find out when first asked
+    total = [x + y for x, y in zip(mech.armature, more, strict=True)]
+    vars(other).update(armature=tuple(total), least=mech.least)
+    return other
 
 
 def inertia_numbers(M: SpatialInertia) -> tuple[Any, ...]:

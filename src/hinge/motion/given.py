@@ -14,7 +14,7 @@ from ..robot import Robot
 from ..runtime.arguments import broadcast, checked
 from ..runtime.check import check_number
 
-__all__ = ["series_of", "step_count", "together"]
+__all__ = ["refuse_a_series", "series_of", "step_count", "together"]
 
 # of how many steps the rounding of a duration may make one more
 _SAME = 1e-9
@@ -37,6 +37,26 @@ def series_of(where: str, robot: Robot, taus: ArrayLike | None) -> np.ndarray | 
             f"forces for each step"
         )
     return series
+
+
+def refuse_a_series(
+    where: str, robot: Robot, given: Mapping[str, Any], duration: float | None, steps: int
+) -> None:
+    """Forces of each step that are given as constant ones, as far as one can tell: of all that is
+    given they alone have rows, and as many as there are steps, or nothing says how many those are.
+    """
+    own = {"q": 1, "qd": 1, "tau": 1, "f_ext": 2, "gravity": 1, "inertia": 2, "placement": 2}
+    try:
+        rows = [n for n, x in given.items() if np.ndim(x) > own[n]]
+    except ValueError:  # ragged, which is said where arrays are checked
+        return
+    shape = np.shape(given["tau"]) if rows == ["tau"] else ()
+    if len(shape) == 2 and shape[1] == robot.nv and (duration is None or shape[0] == steps):
+        n = shape[0]
+        raise ArgumentError(
+            f"{where}: tau has shape {shape}, constant forces for {n} motions from one start; for "
+            f"the forces of {n} steps give taus, for {n} motions a q of shape ({n}, {robot.nq}) too"
+        )
 
 
 def step_count(

@@ -20,13 +20,15 @@ from ..runtime.check import check_choice, check_number, check_whole
 from .compliant import Compliance, Pressed, pressed
 from .rigid import RigidGround, Stepped
 from .terrain import HeightField, Plane, Terrain
-from .touching import Spot, touches
+from .touching import Spot, moves_along_normal, touches
 
 __all__ = ["Ground", "GroundPoint"]
 
 _YIELDS = 1e-3  # m, which the ground gives way where a quarter of the weight stands on a point
 _DISSIPATION, _SLIP_SPEED = 2.0, 0.1  # s/m; m/s
 _SWEEPS = 10
+_NAMED = 4  # frames, in words
+_LOOKS = 3  # configurations
 # which law a setting is for
 _FOR = {
     "stiffness": "compliant",
@@ -45,7 +47,7 @@ class GroundPoint(NamedTuple):
     radius: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ground:
     """Points and spheres of a robot against a plane or a field of heights.
 
@@ -94,6 +96,14 @@ class Ground:
             _check_part(name, getattr(self, name), most)
         if self.sweeps is not None:
             check_whole("Ground", "sweeps", self.sweeps)
+
+    def __repr__(self) -> str:
+        frames = list(dict.fromkeys(point.frame for point in self.points))
+        names = ", ".join(frames[:_NAMED]) + (", …" if len(frames) > _NAMED else "")
+        low, high = min(self.frictions), max(self.frictions)
+        friction = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        count = f"{len(self.points)} point{'s' * (len(self.points) > 1)}"
+        return f"<Ground: {count} on {names}; {self.surface}; friction {friction}, {self.law}>"
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -246,6 +256,21 @@ class Ground:
         start = np.zeros((len(self.points), 3)) if forces is None else np.asarray(forces)
         state = np.asarray(q), np.asarray(qd), np.asarray(tau)
         return self.rigid_law(self.spots(mech)).step(mech, *state, f_ext, dt, start)
+
+    def unpressed(self, mech: Mechanism) -> list[int]:
+        """The points that no joint moves along the normal, as far as a few configurations tell:
+        nothing says how hard these press, and the rigid law has no friction for them.
+        """
+        rng, left = np.random.default_rng(0), list(range(len(self.points)))
+        spots = self.spots(mech)
+        for _ in range(_LOOKS):
+            q = algorithms.random_configuration(mech, rng)
+            found = touches(mech, [spots[i] for i in left], self.surface, q)
+            pairs = zip(left, found, strict=True)
+            left = [i for i, touch in pairs if not moves_along_normal(mech, touch, q)]
+            if not left:
+                break
+        return left
 
     def called(self, robot: Robot, q: Any, qd: Any) -> Pressed:
         """The same for arrays (…, nq), (…, nv) of numbers, by a kernel."""

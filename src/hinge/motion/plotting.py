@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,9 @@ import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
 
+from ..errors import ArgumentError
+from ..viewer.output import write_figure
+from .choice import chosen
 from .curves import labels
 
 if TYPE_CHECKING:
@@ -20,8 +24,12 @@ _MOST_LABELS = 12
 
 
 @style.context("hinge.look")
-def plot_trajectory(trajectory: Trajectory, path: str | Path | None = None) -> Figure:
-    """Coordinates, rates and energies over time, one above the other."""
+def plot_trajectory(motion: Trajectory, path: str | Path | None, sample: int) -> Figure:
+    """Coordinates, rates and energies of a sample over time, one above the other."""
+    where, count = f"plot of a motion of {motion.robot.name!r}", prod(motion.q.shape[1:-1])
+    if not isinstance(sample, (int, np.integer)):
+        raise ArgumentError(f"{where}: sample is {sample!r}; expected a number, of one sample")
+    trajectory = chosen(motion, where, sample)
     robot, t = trajectory.robot, trajectory.t
     figure = Figure(figsize=(8, 8), layout="constrained")
     upper, middle, lower = figure.subplots(3, 1, sharex=True)
@@ -32,14 +40,15 @@ def plot_trajectory(trajectory: Trajectory, path: str | Path | None = None) -> F
     lower.plot(t, trajectory.kinetic_energy, label="kinetic")
     lower.plot(t, trajectory.potential_energy - start, label="potential, from the start")
     lower.plot(t, trajectory.energy - start, "--", color="0.5", label="total")
-    upper.set(title=robot.name, ylabel="q  [rad, m]")
+    title = robot.name if motion.q.ndim == 2 else f"{robot.name}, sample {sample} of {count}"
+    upper.set(title=title, ylabel="q  [rad, m]")
     middle.set(ylabel="qd  [rad/s, m/s]")
     lower.set(xlabel="time  [s]", ylabel="energy  [J]")
     for axes in (upper, middle, lower):
         if axes.get_legend_handles_labels()[0]:
             axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize="small")
     if path is not None:
-        figure.savefig(path)
+        write_figure(where, path, figure)
     return figure
 
 

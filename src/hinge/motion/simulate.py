@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from inspect import signature
 from math import ceil, prod
 from typing import Any, Literal, Unpack
 
@@ -22,7 +23,7 @@ from ..graph.program import Program
 from ..model.parameters import PARAMETERS
 from ..robot import Robot, check_robot
 from ..robot.gaps import warn_of_open_loops
-from ..robot.method import Numbers
+from ..robot.method import Numbers, unknown_argument
 from ..robot.through_host import through_host
 from ..runtime.check import check_choice, check_number
 from ..runtime.kernel import Kernel
@@ -39,18 +40,30 @@ from .adaptive import (
     rows,
 )
 from .dense import EventFunction, Stretches, crossings, end_of, event_functions
-from .given import series_of, step_count, together
+from .given import refuse_a_series, series_of, step_count, together
 from .ground import Ground
 from .integrators import METHODS
 from .laws import Law, check_law, law_value
 from .steps import Called, motion_kernel, traced_force
-from .stops import pace_of, stops_of
-from .surroundings import Surroundings
+from .stops import pace_of
+from .surroundings import (
+    Surroundings,
+    refuse_points_that_nothing_presses,
+    surroundings_of,
+    warn_of_cut_off_forces,
+)
 from .trajectory import Trajectory
 
 __all__ = ["simulate"]
 
-Method = Literal["rk4", "semi_implicit_euler", "implicit_midpoint", "joint_midpoint", "variational"]
+Method = Literal[
+    "rk4",
+    "semi_implicit_euler",
+    "implicit_midpoint",
+    "joint_midpoint",
+    "variational",
+    "adaptive",
+]
 Event = Callable[[float, np.ndarray, np.ndarray], Any]
 Force = ArrayLike | Callable[[float, np.ndarray, np.ndarray], ArrayLike]
 
@@ -83,11 +96,13 @@ def simulate(
 
     duration: in seconds; None for as many steps as there are taus, or without them for 1 s.  If it
     is no whole number of steps the last is shorter, and the motion ends where it should.
-    tau: (…, nv), or a function of (t, q, qd) of one sample that gives (nv,).
+    tau: (…, nv), constant, or a function of (t, q, qd) of one sample that gives (nv,).
     taus: (steps, …, nv), one for each step and held during it; tau and taus add up.
-    Springs, damping and Coulomb friction of the joints act besides, and stops at their limits, but
-    for limits=False.  f_ext acts throughout; constraints close loops, None for those of the robot;
-    ground: a `hinge.Ground` under some points of the robot, the forces on which are in `.forces`.
+    Springs, damping and Coulomb friction of the joints act besides.  f_ext acts throughout;
+    constraints close loops, None for those of the robot; ground: a `hinge.Ground` under some points
+    of the robot, the forces on which are in `.forces`.
+    limits: stops push back at the limits of joints, and tau and taus together are cut off at their
+    effort limits, which a `ModelWarning` then says; False leaves out both.
     assemble: start from the nearest state that keeps the constraints (`robot.assemble`); one that
     does not close raises, in a batch it is NaN.
     method: "rk4", the default, of fourth order on every joint; "variational", of second order,
@@ -111,13 +126,14 @@ def simulate(
     shape; see `hinge.model.parameters`.
     """
     check_robot("simulate", robot)
-    for name in numbers:
-        check_choice(f"simulate {robot.name!r}", "an argument", name, PARAMETERS)
+    for name in (n for n in numbers if n not in PARAMETERS):
+        known = [*list(signature(simulate).parameters)[1:-1], *PARAMETERS]
+        raise ArgumentError(f"simulate {robot.name!r}: {unknown_argument(name, known)}")
     robot = robot._with_numbers(numbers) if numbers else robot
     acting = {"f_ext": f_ext, **numbers}
     where = f"simulate {robot.name!r}"
     held = robot.constraints if constraints is None else as_constraints(where, constraints)
-    around = _surroundings(robot, ground, limits)
+    around = surroundings_of(where, robot, ground, limits)
     method = method or ("semi_implicit_euler" if around.rigid else "rk4")
     run = _Run(robot, q, qd, tau, taus, acting, held, around, duration, dt, method, every, keep)
     run.refuse_on_rigid_ground()
@@ -131,18 +147,6 @@ def simulate(
         raise TraceError(f"{run.where}: it cannot be compiled as one kernel{told}: {why}")
     run.slow = "" if compiled is False else why
     return run.trajectory(compiled is not False and not why, tolerance, wanted)
-
-
-def _surroundings(robot: Robot, ground: Any, limits: Any) -> Surroundings:
-    """Stops and ground, checked."""
-    where = f"simulate {robot.name!r}"
-    if ground is not None and not isinstance(ground, Ground):
-        raise ArgumentError(f"{where}: ground is {ground!r}; expected a hinge.Ground")
-    if ground is not None:
-        ground.spots(robot.mechanism)
-    if not check_choice(where, "limits", limits, (True, False)):
-        return Surroundings(None, ground)
-    return Surroundings(robot._keep("stops", lambda: stops_of(robot.mechanism)), ground)
 
 
 class _Run:
@@ -187,6 +191,7 @@ class _Run:
         start = {"q": q, "qd": np.zeros(robot.nv) if qd is None else qd}
         start |= {} if tau is None or callable(tau) else {"tau": tau}
         start |= {n: x for n, x in acting.items() if x is not None}
+        refuse_a_series(where, robot, start, duration, self.steps)
         self.given = together(where, robot, start, series)
         self.lead = self.given["q"].shape[:-1]
         self.function = check_law(where, tau) if callable(tau) else None
@@ -241,6 +246,8 @@ class _Run:
                 f"{self.where}: method is {self.method!r}, and rigid ground is solved for in steps "
                 f"of 'semi_implicit_euler'; leave it out, or take a ground with law='compliant'"
             )
+        start = self.where, self.robot, self.around.ground, self.given["q"]
+        refuse_points_that_nothing_presses(*start)
         if self.constraints:
             raise ArgumentError(
                 f"{self.where}: constraints and rigid ground are not solved for together; take a "
@@ -472,11 +479,13 @@ class _Run:
         return way.begin(self._system(partial(self.force, 0)), q, qd)
 
     def force(self, i: int, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """τ + τ(t, q, q̇) + τ_i: (…, nv)."""
+        """τ + τ(t, q, q̇) + τ_i within the effort limits: (…, nv)."""
         total = self.given["tau"] if "tau" in self.given else np.zeros(qd.shape)
         if "taus" in self.given:
             total = total + self.given["taus"][i]
-        return total if self.function is None else total + self.called(self.function, t, q, qd)
+        if self.function is not None:
+            total = total + self.called(self.function, t, q, qd)
+        return self.around.driven_called(total)
 
     def called(self, law: Law, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """What the function gives, checked."""
@@ -518,7 +527,9 @@ class _Run:
         def enough(part: Stretches) -> bool:
             return len(part.t) > 0 and any(len(crossings(robot, part, e).t) for e in ends)
 
-        trip = Trip(self.where, robot, step, (q, qd, memory), self.times[-1], tolerance)
+        # numbers of the mechanism have the leading shape that is flat here
+        plain, state = robot._with_numbers({}), (q, qd, memory)
+        trip = Trip(self.where, plain, step, state, self.times[-1], tolerance)
         return trip.until(enough, together=not one_kernel)
 
     # afterwards
@@ -529,7 +540,7 @@ class _Run:
         held = self._held(np.arange(self.steps), qds) if "taus" in self.given else 0.0
         parts = []
         for side in (slice(-1), slice(1, None)):
-            q, qd, tau = qs[side], qds[side], base[side] + held
+            q, qd, tau = qs[side], qds[side], self.around.driven_called(base[side] + held)
             system = self._system(lambda t, q, qd, tau=tau: tau)
             parts += [q, qd, system.acceleration(0.0, q, qd)]
         t, h = self.times[:-1], np.diff(self.times)
@@ -542,7 +553,12 @@ class _Run:
         if "taus" in self.given:
             steps = np.arange(0, self.steps + 1, self.every)
             total += self._held(np.minimum(steps, self.steps - 1), qds)
-        return total
+        if self.around.efforts is None or not (
+            self.given.keys() & {"tau", "taus"} or self.function
+        ):
+            return total
+        warn_of_cut_off_forces(self.where, self.robot, total)
+        return self.around.driven_called(total)
 
     def _own_forces(self, qs: np.ndarray, qds: np.ndarray) -> np.ndarray:
         """Those that are not given for each step."""

@@ -36,6 +36,7 @@ from ..specialize.arrays import array_shape
 from ..specialize.canonical import Reframed, canonical
 from ..specialize.programs import is_long
 from .ground import Ground
+from .implicit import softened
 from .integrators import METHODS, Integrator
 from .laws import source_line
 from .rigid import Stepped
@@ -111,8 +112,10 @@ class Traced:
     ) -> Stepped:
         """A whole step of semi-implicit Euler, the ground's forces solved for."""
         spots = moved_spots(ground.spots(self.mech), self.form)
-        state = self.form.mechanism, q, qd, self.total(t, q, qd)
-        return ground.rigid_law(spots).step(*state, self.given, h, forces)
+        soft, own = softened(self.mech, self.form.mechanism, q, qd, h)
+        stopped = self.around.stopped(self.mech, q, qd, self.pace)
+        total = self.force(t, q, qd) + own + stopped
+        return ground.rigid_law(spots).step(soft, q, qd, total, self.given, h, forces)
 
     def move(self, q: Any, scale: Any, u: Any) -> Any:
         """As in `System`."""
@@ -419,7 +422,7 @@ def _moved(
     law = None if program is None else running(program)
 
     def total(t: Any, q: Any, qd: Any) -> Any:
-        return held if law is None else held + law(t, q, qd)[0]
+        return around.driven(held if law is None else held + law(t, q, qd)[0])
 
     numbers = {n: a[n] for n in PARAMETERS if n in a}
     acting = a.get("f_ext"), constraints, numbers, around, a.get("pace")

@@ -23,13 +23,18 @@ class Plane:
     height: float = 0.0
     normal: tuple[float, float, float] = (0.0, 0.0, 1.0)
 
+    def __str__(self) -> str:
+        level = self.normal == (0.0, 0.0, 1.0)
+        slope = "" if level else f", normal ({', '.join(f'{x:g}' for x in self.normal)})"
+        return f"plane at z = {self.height:g}{slope}"
+
     def nearest(self, p: Any) -> tuple[Any, np.ndarray]:
         """How far a point is above the ground (negative: below), and the normal there."""
         n = np.array(self.normal)
         return n @ p - n[2] * self.height, n
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, repr=False)
 class HeightField:
     """Heights (nx, ny) of the ground over even points of x = (first, last) and y = (first, last).
 
@@ -63,6 +68,10 @@ class HeightField:
         object.__setattr__(self, "coefficients", tuple(tuple(row) for row in found.tolist()))
         object.__setattr__(self, "x", tuple(ends[0].tolist()))
         object.__setattr__(self, "y", tuple(ends[1].tolist()))
+
+    def __repr__(self) -> str:
+        size = f"{len(self.coefficients) - 2} × {len(self.coefficients[0]) - 2} heights"
+        return f"<HeightField: {size}, x = {list(self.x)}, y = {list(self.y)}>"
 
     def nearest(self, p: Any) -> tuple[Any, np.ndarray]:
         """How far a point is above the ground, to first order in its slope, and the normal."""

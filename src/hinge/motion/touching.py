@@ -12,7 +12,10 @@ from ..algebra.small import sign
 from ..model.mechanism import Mechanism
 from .terrain import Terrain
 
-__all__ = ["Spot", "Touch", "axes_of", "body_velocities", "touches"]
+__all__ = ["Spot", "Touch", "axes_of", "body_velocities", "moves_along_normal", "touches"]
+
+# of a unit force at a metre, below which no joint feels it
+_FELT = 1e-9
 
 
 class Spot(NamedTuple):
@@ -76,6 +79,17 @@ def body_velocities(mech: Mechanism, q: Any, qd: Any) -> list[Any]:
     for p, k in mech.outward():
         V[k] = phi[k].T @ V[p] + H[k].T @ qd_[k]
     return V
+
+
+def moves_along_normal(mech: Mechanism, touch: Touch, q: np.ndarray) -> bool:
+    """Whether any joint moves a point along the normal of the ground, at a configuration."""
+    H, phi, k = mech.H(q), mech.phi(q), touch.body
+    w = touch.wrench(touch.normal)
+    while k:
+        if np.abs(H[k] @ w).max(initial=0.0) > _FELT * np.abs(w).max():
+            return True
+        w, k = phi[k] @ w, mech.bodies[k].parent
+    return False
 
 
 def axes_of(n: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,10 @@ from numpy.typing import ArrayLike
 
 from ..errors import ArgumentError
 from ..robot import Robot
+from .choice import chosen
 from .dense import Crossings
 from .ground import Ground
+from .summary import in_a_line, in_words
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,15 +29,16 @@ __all__ = ["Trajectory"]
 _LOOKS = 50  # configurations of a motion by which the camera is placed
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trajectory:
     """What a simulation saw at each time: t (T,), q (T, …, nq), qd and tau (T, …, nv).
 
-    events: where each that was asked for happened.  taken, rejected: how many steps of each sample
-    an adaptive method took, and how many it took back.  On a ground: forces (T, …, points, 3) on
-    its points in world axes, of a rigid one those of the step that led there; residual (T, …): by
-    how much the solution of that step was still changing the velocity of a point, in m/s.
-    kept: what was reduced over all steps, a named tuple of what was asked for.
+    tau: the joint forces that acted, cut off at the effort limits if limits acted.  events: where
+    each that was asked for happened.  taken, rejected: how many steps of each sample an adaptive
+    method took, and how many it took back.  On a ground: forces (T, …, points, 3) on its points in
+    world axes, of a rigid one those of the step that led there; residual (T, …): by how much the
+    solution of that step was still changing the velocity of a point, in m/s.  kept: what was
+    reduced over all steps, a named tuple of what was asked for.
     """
 
     robot: Robot
@@ -78,30 +82,60 @@ class Trajectory:
         """Where a frame's origin went: (T, …, 3), world."""
         return self.robot.frame_pose(self.q, frame)[..., :3, 3]
 
-    def plot(self, path: str | Path | None = None) -> Figure:
-        """Draw the motion and its energy; write it to the path (SVG, PNG, PDF) if one is given."""
-        if self.q.ndim != 2:
-            raise ArgumentError(
-                f"plot draws one trajectory; this one is a batch of shape {self.q.shape[1:-1]}"
-            )
+    def samples(self, which: int | Sequence[int]) -> Trajectory:
+        """The motion of one sample of a batch, or of several, counted through all leading axes."""
+        return chosen(self, f"samples of a motion of {self.robot.name!r}", which)
+
+    def save(self, path: str | Path) -> None:
+        """Write the motion as arrays (.npz), or one that is no batch as a table (.csv).
+
+        Either has t, q, qd and tau; arrays also energies, contact forces and counts of steps.
+        Neither has events, nor what was kept on the way.
+        """
+        from .storage import write_motion
+
+        write_motion(self, path)
+
+    @classmethod
+    def load(cls, robot: Robot, path: str | Path) -> Trajectory:
+        """The motion of a robot from a file that `save` wrote."""
+        from .storage import read_motion
+
+        t, rest = read_motion(robot, path)
+        return cls(robot, t, **rest)
+
+    def plot(self, path: str | Path | None = None, sample: int = 0) -> Figure:
+        """Draw the motion and its energy; write it to the path (SVG, PNG, PDF) if one is given.
+
+        sample: which of a batch.
+        """
         from .plotting import plot_trajectory
 
-        return plot_trajectory(self, path)
+        return plot_trajectory(self, path, sample)
 
-    def draw(self, path: str | Path, size: tuple[int, int] = (800, 600)) -> None:
+    def draw(
+        self,
+        path: str | Path,
+        size: tuple[int, int] = (800, 600),
+        sample: int | Sequence[int] = 0,
+    ) -> None:
         """Write the motion as a film, GIF or MP4, or as an HTML page that plays it, by the ending.
 
-        Of a batch all but the first are ghosts.  HTML needs `hinge[view]`.
+        sample: which of a batch is drawn; of several the first, and up to seven others as ghosts.
+        HTML needs `hinge[view]`.
         """
+        from ..viewer.actor import MOST_DRAWN
         from ..viewer.output import FILMS, PAGES, check_ending, film, write_film
 
         where = f"draw of a motion of {self.robot.name!r}"
-        if check_ending(where, path, (*FILMS, *PAGES)) in PAGES:
+        page = check_ending(where, path, (*FILMS, *PAGES)) in PAGES
+        seen = chosen(self, where, sample, MOST_DRAWN)
+        if page:
             from ..viewer.page import write_page
 
-            write_page(path, self.robot, self.t, self.q)
+            write_page(where, path, seen.robot, seen.t, seen.q)
         else:
-            write_film(path, film(self.robot, self.t, self.q, size))
+            write_film(where, path, film(seen.robot, seen.t, seen.q, size))
 
     def view(
         self,
@@ -110,24 +144,36 @@ class Trajectory:
         browser: bool = True,
         f_ext: ArrayLike | None = None,
         forces: Sequence[ArrayLike] | None = None,
+        sample: int | Sequence[int] | None = None,
     ) -> Scene:
-        """Open a page that plays the motion, a batch as ghosts; needs `hinge[view]`.
+        """Open a page that plays the motion; needs `hinge[view]`.
 
         host, port, browser: as of `robot.view`.  Forces become arrows: f_ext on bodies in their
         axes, (n_bodies, 6) or (T, n_bodies, 6); forces: points and vectors, each (T, n, 3), world,
-        those of the ground unless given.
+        those of the ground unless given.  sample: which of a batch; of several the first, and up to
+        seven others as ghosts; None for the first ones.
         """
+        from ..viewer.actor import MOST_DRAWN
         from ..viewer.scene import Scene
         from .curves import curves
 
-        if forces is None and self.ground is not None and self.forces is not None:
-            first = (slice(None), *(0,) * (self.q.ndim - 2))
-            forces = self.ground.positions(self.robot, self.q[first]), self.forces[first]
-        some = self.q[:: -(-len(self.t) // _LOOKS)]
-        scene = Scene(self.robot, self.q[(0,) * (self.q.ndim - 1)], host, port, browser, some)
+        count = prod(self.q.shape[1:-1])
+        which = range(min(count, MOST_DRAWN)) if sample is None else sample
+        seen = chosen(self, f"view of a motion of {self.robot.name!r}", which, MOST_DRAWN)
+        first = seen if seen.q.ndim == 2 else seen.samples(0)
+        if forces is None and first.ground is not None and first.forces is not None:
+            forces = first.contact_positions, first.forces
+        some = seen.q[:: -(-len(self.t) // _LOOKS)]
+        scene = Scene(first.robot, first.q[0], host, port, browser, some)
         try:
-            scene.play(self.t, self.q, curves(self), f_ext, forces)
+            scene.play(seen.t, seen.q, curves(first), f_ext, forces)
         except ArgumentError:
             scene.close()
             raise
         return scene
+
+    def __repr__(self) -> str:
+        return in_a_line(self)
+
+    def __str__(self) -> str:
+        return in_words(self)

@@ -83,7 +83,7 @@ class MotionGradient(NamedTuple):
     numbers: dict[str, np.ndarray]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrajectorySensitivity:
     """A motion q (steps + 1, …, nq), q̇ (steps + 1, …, nv) under taus (steps, …, nv) that knows how
     it changes; numbers: those of the mechanism that may change, by name.
@@ -97,6 +97,11 @@ class TrajectorySensitivity:
     method: str
     f_ext: ArrayLike | None = None
     numbers: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        batch = f", batch {self.q.shape[1:-1]}" if self.q.ndim > 2 else ""
+        steps = f"{len(self.taus)} steps of {self.dt:g} s"
+        return f"<TrajectorySensitivity of {self.robot.name!r}: {steps}, {self.method}{batch}>"
 
     def forward(
         self,

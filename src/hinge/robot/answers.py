@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import lru_cache, partial
 from math import prod
 from types import FunctionType
@@ -448,7 +448,19 @@ def known_key(mech: Mechanism, *asked: Any, maker: str | None = __name__) -> str
     makers = {maker, *(type(body.joint).__module__ for body in mech.bodies)}
     if not all(map(_is_our_module, makers)) or not _is_ours(asked):
         return None
-    return digest(_mechanism_key(mech), *map(repr, asked))
+    return digest(_mechanism_key(mech), *map(_spelled_out, asked))
+
+
+def _spelled_out(x: Any) -> str:
+    """A value with all that it is made of, of which its own repr may give a summary."""
+    if is_dataclass(x) and not isinstance(x, type):
+        parts = ((f.name, getattr(x, f.name)) for f in fields(x))
+        return f"{type(x).__qualname__}{_spelled_out(tuple(parts))}"
+    if isinstance(x, Mapping):
+        return f"{type(x).__qualname__}{_spelled_out(tuple(x.items()))}"
+    if isinstance(x, (tuple, list)):
+        return f"{type(x).__qualname__}({', '.join(map(_spelled_out, x))})"
+    return f"{x.dtype} {x.tolist()}" if isinstance(x, np.ndarray) else repr(x)
 
 
 def _is_ours(x: Any) -> bool:

@@ -44,6 +44,10 @@ _SYNONYMS = {
     **dict.fromkeys(("u", "torque", "torques"), "tau"),
     **dict.fromkeys(("link", "body", "frame_name"), "frame"),
     **dict.fromkeys(("fext", "external_forces", "wrenches"), "f_ext"),
+    **dict.fromkeys(("T", "time", "t_end", "tf", "t_final", "horizon", "t_span"), "duration"),
+    **dict.fromkeys(("h", "timestep", "time_step", "step", "step_size", "delta_t"), "dt"),
+    **dict.fromkeys(("integrator", "solver", "scheme"), "method"),
+    **dict.fromkeys(("control", "controller", "law", "policy"), "tau"),
 }
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..errors import ArgumentError
 from ..runtime.arguments import single
 from .kinematics import Kinematics
 
@@ -49,20 +51,25 @@ class Sight(Kinematics):
     ) -> np.ndarray:
         """A picture of the robot at q, or as `view` shows it: (height, width, 3) of 0 … 255.
 
-        Of a batch (…, nq) the first is drawn as it is, the others as ghosts.  path: a file to write
-        it to: PNG, SVG or PDF by the ending, or HTML, a page to turn it round; for that one
+        Of a batch (…, nq) the first is drawn as it is, the next seven as ghosts.  path: a file to
+        write it to: PNG, SVG or PDF by the ending, or HTML, a page to turn it round; for that one
         `hinge[view]` is needed, for the others no display and nothing else.
         """
         from ..viewer.output import PAGES, PICTURES, check_ending, picture, write_picture
         from ..viewer.stance import standing
 
+        where = f"draw of {self.name!r}"
+        if isinstance(q, (str, PathLike)):
+            raise ArgumentError(
+                f"{where}: q is {q!r}; expected a configuration; give the file as path={q!r}"
+            )
+        ending = None if path is None else check_ending(where, path, (*PICTURES, *PAGES))
         q = standing(self) if q is None else q
-        ending = path and check_ending(f"draw of {self.name!r}", path, (*PICTURES, *PAGES))
         pixels = picture(self, q, size)
         if path is not None and ending in PAGES:
             from ..viewer.page import write_page
 
-            write_page(path, self, np.zeros(1), np.asarray(q, dtype=float)[None])
+            write_page(where, path, self, np.zeros(1), np.asarray(q, dtype=float)[None])
         elif path is not None:
-            write_picture(path, pixels)
+            write_picture(where, path, pixels)
         return pixels

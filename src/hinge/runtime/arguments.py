@@ -169,7 +169,8 @@ def checked_out(
         good = isinstance(x, np.ndarray) and x.dtype == dtype and x.shape == shape
         # a masked array would keep its mask
         if not good or not x.flags.carray or hasattr(x, "mask"):
-            given = f", but {x!r}" if np.isscalar(x) else ""
+            step = "a step of time goes into the arguments, as in integrate(q, dt * qd)"
+            given = f", but {x!r}; {step}" if np.isscalar(x) else ""
             raise ArgumentError(
                 f"{where}: out is not a writeable, aligned, C-contiguous {dtype} array of shape "
                 f"{shape}{given}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,9 +12,11 @@ from ..model.joints import Free
 from ..model.mechanism import Mechanism
 from .look import Look
 
-__all__ = ["Actor", "Place", "all_poses", "place_of"]
+__all__ = ["MOST_DRAWN", "Actor", "Place", "all_poses", "place_of"]
 
+MOST_DRAWN = 8  # of a batch: the first, and ghosts
 _DIRECTIONS = 200  # in which the outside of a body is looked for
+_TOGETHER = 1000  # poses of a body whose points are kept
 
 
 class Actor(Protocol):
@@ -85,17 +88,22 @@ def place_of(mechanism: Mechanism, look: Look, poses: np.ndarray) -> Place:
     for k, meshes in enumerate(look.visuals):
         if meshes:
             points = _outermost(np.concatenate([mesh.vertices for mesh in meshes]))
-            X = poses[..., k, :, :].reshape(-1, 4, 4)
-            found.append(
-                (points @ np.swapaxes(X[:, :3, :3], 1, 2) + X[:, None, :3, 3]).reshape(-1, 3)
-            )
+            found += _met(points, poses[..., k, :, :].reshape(-1, 4, 4))
     points = np.concatenate(found)
-    points = points[np.isfinite(points).all(axis=1)]
     points = points if len(points) else np.array([[-0.5] * 3, [0.5] * 3])
     loose = any(isinstance(b.joint, Free) and b.parent == 0 for b in mechanism.bodies[1:])
     low = float(points[:, 2].min())
     ground = low if loose else min(low, 0.0)
     return Place(points, ground if look.floor is None else look.floor)
+
+
+def _met(points: np.ndarray, poses: np.ndarray) -> Iterator[np.ndarray]:
+    """Where points of a body are in all of its poses (n, 4, 4); of many poses the outermost."""
+    for start in range(0, len(poses), _TOGETHER):
+        X = poses[start : start + _TOGETHER]
+        there = (points @ np.swapaxes(X[:, :3, :3], 1, 2) + X[:, None, :3, 3]).reshape(-1, 3)
+        there = there[np.isfinite(there).all(axis=1)]
+        yield _outermost(there) if len(poses) > _TOGETHER and len(there) else there
 
 
 def _outermost(points: np.ndarray) -> np.ndarray:

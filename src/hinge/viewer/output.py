@@ -14,17 +14,22 @@ from io import BytesIO
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import ArgumentError, HingeError
 from ..runtime.progress import progress
-from .actor import Actor, Place, all_poses, place_of
+from ..write.whole import check_place, written_whole
+from .actor import MOST_DRAWN, Actor, Place, all_poses, place_of
 from .camera import Camera
+from .gif import write_gif
 from .look import Look, look_of
 from .mesh import Mesh
 from .picture import NOTHING, Floor, Solid, draw, gathered
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = [
     "FILMS",
@@ -34,6 +39,7 @@ __all__ = [
     "check_size",
     "film",
     "picture",
+    "write_figure",
     "write_film",
     "write_picture",
 ]
@@ -48,26 +54,29 @@ _AZIMUTH = -0.9
 def picture(
     actor: Actor, q: Any, size: tuple[int, int] = _SIZE, azimuth: float = _AZIMUTH
 ) -> np.ndarray:
-    """A robot at q (nq,), (height, width, 3) of 0 … 255; of a batch the first, others as ghosts."""
+    """A robot at q (nq,), (height, width, 3) of 0 … 255; of a batch the first, and some ghosts."""
     check_size(f"draw of {actor.name!r}", size)
     poses = all_poses(actor, q)
+    poses = poses.reshape(-1, *poses.shape[-3:])[:MOST_DRAWN]
     look = look_of(actor.mechanism)
     stage = _Stage(look, place_of(actor.mechanism, look, poses), size, azimuth)
-    return stage.frame(poses.reshape(-1, *poses.shape[-3:]))
+    return stage.frame(poses)
 
 
 def film(
     actor: Actor, t: np.ndarray, q: np.ndarray, size: tuple[int, int] = _SIZE
 ) -> Iterator[np.ndarray]:
-    """The pictures of a motion, t (T,) and q (T, …, nq), as many a second as a film has."""
+    """The pictures of a motion, t (T,) and q (T, …, nq), as many a second as a film has, each made
+    when it is asked for.
+    """
     check_size(f"draw of a motion of {actor.name!r}", size)
     look = look_of(actor.mechanism)
     count = max(int(round((t[-1] - t[0]) * _FRAMES)), 1)
     index = np.searchsorted(t, t[0] + np.arange(count + 1) / _FRAMES).clip(0, len(t) - 1)
-    poses = all_poses(actor, q[index])
+    poses = all_poses(actor, q[index].reshape(len(index), -1, q.shape[-1])[:, :MOST_DRAWN])
     stage = _Stage(look, place_of(actor.mechanism, look, poses), size, _AZIMUTH)
     for X in progress(poses, "drawing"):
-        yield stage.frame(X.reshape(-1, *X.shape[-3:]))
+        yield stage.frame(X)
 
 
 class _Stage:
@@ -95,44 +104,51 @@ def _ghost(mesh: Mesh) -> Mesh:
     return replace(mesh, rgba=None, colors=_GHOST * mesh.paint + (1 - _GHOST) * 0.93)
 
 
-def write_picture(path: str | Path, pixels: np.ndarray) -> None:
+def write_picture(where: str, path: str | Path, pixels: np.ndarray) -> None:
     """As PNG, SVG or PDF, by the ending."""
     from PIL import Image
 
     image, height, width = Image.fromarray(pixels), *pixels.shape[:2]
-    if Path(path).suffix.lower() != ".svg":
-        image.save(path)
-        return
-    data = BytesIO()
-    image.save(data, format="PNG")
-    link = f"data:image/png;base64,{b64encode(data.getvalue()).decode()}"
-    size = f'width="{width}" height="{height}"'
-    start = f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}">'
-    Path(path).write_text(f'{start}<image {size} href="{link}"/></svg>\n', encoding="utf-8")
+    with written_whole(where, path) as beside:
+        if Path(path).suffix.lower() != ".svg":
+            image.save(beside)
+            return
+        data = BytesIO()
+        image.save(data, format="PNG")
+        link = f"data:image/png;base64,{b64encode(data.getvalue()).decode()}"
+        size = f'width="{width}" height="{height}"'
+        start = f'<svg xmlns="http://www.w3.org/2000/svg" {size} viewBox="0 0 {width} {height}">'
+        beside.write_text(f'{start}<image {size} href="{link}"/></svg>\n', encoding="utf-8")
 
 
-def write_film(path: str | Path, frames: Iterator[np.ndarray]) -> None:
-    """As GIF or MP4, by the ending."""
-    if Path(path).suffix.lower() == ".mp4":
-        _write_mp4(path, frames)
-        return
-    from PIL import Image
-
-    # the colours of the first picture for all, so that nothing flickers
-    first = Image.fromarray(next(frames)).quantize(128)
-    rest = [Image.fromarray(x).quantize(palette=first, dither=Image.Dither.NONE) for x in frames]
-    first.save(path, save_all=True, append_images=rest, duration=1000 // _FRAMES, loop=0)
+def write_figure(where: str, path: str | Path, figure: Figure) -> None:
+    """A figure of matplotlib, in any format that it knows, by the ending."""
+    endings = tuple(f".{name}" for name in figure.canvas.get_supported_filetypes())
+    ending, room = check_ending(where, path, endings), BytesIO()
+    # in memory first: what matplotlib raises where a file cannot grow is not always that error
+    figure.savefig(room, format=ending[1:])
+    with written_whole(where, path) as beside:
+        beside.write_bytes(room.getvalue())
 
 
-def _write_mp4(path: str | Path, frames: Iterator[np.ndarray]) -> None:
-    program = _ffmpeg(path)
+def write_film(where: str, path: str | Path, frames: Iterator[np.ndarray]) -> None:
+    """As GIF or MP4, by the ending, frame by frame."""
+    with written_whole(where, path) as beside:
+        if Path(path).suffix.lower() == ".mp4":
+            _write_mp4(where, path, beside, frames)
+        else:
+            write_gif(beside, frames, _FRAMES)
+
+
+def _write_mp4(where: str, path: str | Path, beside: Path, frames: Iterator[np.ndarray]) -> None:
+    program = _ffmpeg(where, path)
     first = next(frames)
     height, width = first.shape[:2]
     given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(_FRAMES)]
     # of the format that every player knows, which has even sizes
     made = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p", "-vcodec", "libx264"]
     command = [program, "-y", "-loglevel", "error", *given, "-i", "-", *made]
-    command += ["-movflags", "+faststart", str(path)]
+    command += ["-movflags", "+faststart", str(beside)]
     with (
         TemporaryFile() as said,
         subprocess.Popen(command, stdin=subprocess.PIPE, stderr=said) as run,
@@ -147,16 +163,16 @@ def _write_mp4(path: str | Path, frames: Iterator[np.ndarray]) -> None:
         said.seek(0)
         words = said.read().decode(errors="replace").strip().partition("\n")[0]
     if run.returncode:
-        raise HingeError(f"cannot write {path}: ffmpeg says: {words}")
+        raise HingeError(f"{where}: cannot write {str(path)!r}: ffmpeg says: {words}")
 
 
-def _ffmpeg(path: str | Path) -> str:
+def _ffmpeg(where: str, path: str | Path) -> str:
     found = shutil.which("ffmpeg")
     if found is None and find_spec("imageio_ffmpeg"):
         found = import_module("imageio_ffmpeg").get_ffmpeg_exe()
     if found is None:
         raise HingeError(
-            f"cannot write {path}: MP4 needs the program ffmpeg; install it, or "
+            f"{where}: cannot write {str(path)!r}: MP4 needs the program ffmpeg; install it, or "
             f"`pip install imageio-ffmpeg`, or write a .gif"
         )
     return found
@@ -169,11 +185,12 @@ def check_size(where: str, size: tuple[int, int]) -> None:
         raise ArgumentError(f"{where}: size is {size!r}; expected (width, height) in pixels")
 
 
-def check_ending(where: str, path: str | Path, known: tuple[str, ...]) -> str:
-    """The ending of a path, if it is one that can be written here."""
+def check_ending(where: str, path: Any, known: tuple[str, ...]) -> str:
+    """The ending of the path of a file, if one with it can be written here."""
+    check_place(where, path)
     ending = Path(path).suffix.lower()
     if ending not in known:
         raise ArgumentError(f"{where}: cannot write {str(path)!r}; expected {', '.join(known)}")
     if ending == ".mp4":
-        _ffmpeg(path)
+        _ffmpeg(where, path)
     return ending

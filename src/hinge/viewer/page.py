@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .actor import Actor, all_poses, place_of
+from ..write.whole import written_whole
+from .actor import MOST_DRAWN, Actor, all_poses, place_of
 from .look import look_of
 from .puppet import Puppet
 from .server import HOST, PORT, quiet, start, with_floor
@@ -15,15 +16,14 @@ from .server import HOST, PORT, quiet, start, with_floor
 __all__ = ["write_page"]
 
 _FRAMES = 30  # recorded of a second
-_MOST_GHOSTS = 7
 
 
-def write_page(path: str | Path, actor: Actor, t: np.ndarray, q: Any) -> None:
+def write_page(where: str, path: str | Path, actor: Actor, t: np.ndarray, q: Any) -> None:
     """Write a motion, t (T,) and q (T, …, nq), as a page that plays it; T may be 1."""
     mech = actor.mechanism
     count = int(round((t[-1] - t[0]) * _FRAMES)) + 1
     index = np.searchsorted(t, t[0] + np.arange(count) / _FRAMES).clip(0, len(t) - 1)
-    q = np.asarray(q)[index].reshape(count, -1, mech.nq)[:, : 1 + _MOST_GHOSTS]
+    q = np.asarray(q)[index].reshape(count, -1, mech.nq)[:, :MOST_DRAWN]
     poses = all_poses(actor, q)
     look = look_of(mech)
     place = place_of(mech, look, poses)
@@ -42,4 +42,5 @@ def write_page(path: str | Path, actor: Actor, t: np.ndarray, q: Any) -> None:
     finally:
         with quiet():
             server.stop()
-    Path(path).write_text(text)
+    with written_whole(where, path) as beside:
+        beside.write_text(text, encoding="utf-8")

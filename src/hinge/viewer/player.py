@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..errors import ArgumentError
-from .actor import all_poses
+from .actor import MOST_DRAWN, all_poses
 from .arrows import check_arrows
 from .puppet import Puppet
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["Curves", "Player"]
 
 _RATE = 60.0
-_MOST_GHOSTS = 7
 _MOST_POINTS = 500  # of a curve
 _STEP = 1e-3  # s, of the slider
 _PLOT = 0.15  # s between two marks of the time in a plot
@@ -62,7 +61,7 @@ class Player:
         self.f_ext = f_ext if f_ext is None else _each_time(scene, f_ext, len(t))
         where = f"motion of {scene.actor.name!r}"
         self.forces = check_arrows(where, forces, (len(t),))
-        self.q = q.reshape(len(t), -1, q.shape[-1])[:, : 1 + _MOST_GHOSTS]
+        self.q = q.reshape(len(t), -1, q.shape[-1])[:, :MOST_DRAWN]
         self.poses = all_poses(scene.actor, self.q)
         self.curves = curves
         self.now, self.index, self._plotted = 0.0, -1, 0.0

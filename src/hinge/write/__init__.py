@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from ..edit.rebuild import mechanism_in
 from ..errors import ArgumentError, ModelError
 from ..model.mechanism import Mechanism
+from .whole import check_place, written_whole
 
 __all__ = ["save"]
 
@@ -21,18 +21,15 @@ def save(robot: Any, path: str | Path, *, overwrite: bool = False, lenient: bool
 
     What the format cannot hold and the dynamics needs is refused by name; with `lenient` it is left
     out with a `ModelWarning`, as shapes and limits that it cannot hold always are.
-    overwrite: replace a file that is there already, which is refused otherwise.
+    overwrite: replace a file that is there already, which is refused otherwise; its mode stays, and
+    of a link what it leads to is replaced.
     """
     mech = mechanism_in("save", robot)
     place = _place(path, overwrite)
     closing = [f"{c.left} to {c.right}" for c in getattr(robot, "constraints", ())]
     text = _text(mech, closing, place, lenient)
-    try:
-        _write(place, text, overwrite)
-    except FileExistsError:
-        raise _exists(place) from None
-    except OSError as problem:
-        raise ArgumentError(f"cannot write {str(place)!r}: {problem.strerror or problem}") from None
+    with written_whole("save", place, overwrite) as beside:
+        beside.write_text(text, encoding="utf-8")
     return place
 
 
@@ -46,15 +43,12 @@ def _place(path: Any, overwrite: bool) -> Path:
             f"cannot save as {place.name!r}: its ending says no format; known are .urdf, and .xml "
             f"or .mjcf for MJCF"
         )
+    check_place("save", place)
     if place.exists() and not overwrite:
-        raise _exists(place)
+        raise ArgumentError(
+            f"{str(place)!r} is there already; save with overwrite=True, or under another name"
+        )
     return place
-
-
-def _exists(place: Path) -> ArgumentError:
-    return ArgumentError(
-        f"{str(place)!r} is there already; save with overwrite=True, or under another name"
-    )
 
 
 def _text(mech: Mechanism, closing: list[str], place: Path, lenient: bool) -> str:
@@ -80,26 +74,3 @@ def _check_names(mech: Mechanism) -> None:
                 f"cannot save {mech.name!r}: the name {name!r} does not fit into a file; names are "
                 f"not empty, printable, and without space around them"
             )
-
-
-def _write(place: Path, text: str, overwrite: bool) -> None:
-    """Put the text under its name in one step: nobody ever sees half of it."""
-    number, beside = tempfile.mkstemp(prefix=".", suffix=place.suffix, dir=place.absolute().parent)
-    try:
-        with open(number, "w", encoding="utf-8") as file:
-            file.write(text)
-        if not overwrite:
-            # who comes first has the name
-            open(place, "x").close()
-        os.chmod(beside, 0o666 & ~_umask())
-        os.replace(beside, place)
-    except BaseException:
-        os.unlink(beside)
-        raise
-
-
-def _umask() -> int:
-    """What new files are not allowed."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
