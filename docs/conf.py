@@ -27,7 +27,8 @@ navigation = {
     ],
     "Coming from": ["coming_from/*"],
     "Guide": [
-        "mechanisms", "loading", "editing", "spatial", "underactuated", "derivatives", "compiling",
+        "mechanisms", "loading", "mjcf", "editing", "spatial", "underactuated", "derivatives",
+        "compiling",
         "long_mechanisms", "large_batches",
         "operators", "diagonalized", "frameworks", "command_line", "notation", "algorithms",
     ],

@@ -34,7 +34,7 @@ CHAPTERS: dict[str, str] = {
     "control": "control control.space",
     "mechanisms": "Mechanism MechanismBuilder Body Frame Inertia Transform Shape Triangles Joint "
     "Revolute Prismatic Helical Cylindrical Translation Spherical Planar Universal Free Fixed "
-    "Mimic check_joint",
+    "Mimic Actuator check_joint",
     "spatial": "spatial spatial.so3 spatial.se3",
     "editing": "edit",
     "zoo": "zoo",

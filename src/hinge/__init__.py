@@ -18,6 +18,7 @@ from .errors import (
     TraceWarning,
 )
 from .functions.compile import compile
+from .model.actuator import Actuator
 from .model.joints import (
     Cylindrical,
     Fixed,
@@ -38,6 +39,7 @@ from .robot import Robot, load, load_description, view
 from .runtime.kernel import Kernel
 
 __all__ = [
+    "Actuator",
     "ArgumentError",
     "Assembly",
     "Body",

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hinge.errors import ModelError
+from hinge.errors import ModelError, ModelWarning
 from hinge.load import xml
 from hinge.load.urdf import read_urdf
 from hinge.model.mechanism import Mechanism
 from robot_files import ARM, odd_models_allowed, refusal
 
 ELBOW = ARM[ARM.index('  <joint name="elbow"') : ARM.index("</robot>")]
+JOINED = '<joint name="x" type="fixed"><parent link="upper"/><child link="world_link"/></joint>'
 WRIST = ELBOW.replace("elbow", "wrist")
 
 
@@ -135,7 +136,6 @@ CHANGES = [
         'child link="base"',
         "25: joints 'elbow' (line 25), 'shoulder' (line 17",
     ),
-    ('"lower"', '"world"', "16: link 'world' is the ground, but joint 'elbow' (line 25) moves it"),
     ('"shoulder" m', '"elbow" m', "25: joints 'elbow' mimic one another in a circle; free one"),
     ('type="revolute"', 'type="fixed"', "29: joint 'elbow' mimics 'shoulder', but 'shoulder' is f"),
     ('type="continuous"', 'type="planar"', "29: joint 'elbow' mimics 'shoulder', but 'elbow' is p"),
@@ -181,9 +181,14 @@ DOCUMENTS = [
     (BOMB, "1: the document type 'robot' declares entities or names another file; neither is"),
     ('<!DOCTYPE r SYSTEM "file:///etc/hostname"><r/>', "1: the document type 'r' declares entit"),
     ('<!DOCTYPE r PUBLIC "-//A//B" "http://127.0.0.1/x"><r/>', "1: the document type 'r' declare"),
-    (FOREIGN.format("klingon").encode(), "1: unknown text encoding (unknown encoding: klingon); s"),
-    (FOREIGN.format("big5").encode(), "1: unknown text encoding (multi-byte encodings are not su"),
-    (FOREIGN.format("rot13").encode(), "1: unknown text encoding ('rot13' is not a text encoding"),
+    *(
+        (
+            FOREIGN.format(name).encode(),
+            f"1: unknown text encoding '{name}'; save the file as UTF-8",
+        )
+        for name in ("klingon", "big5", "rot13", "unicode_escape", "idna", "cp037", "utf-7", "")
+    ),
+    (FOREIGN.format("klingon").encode("utf-16"), "1: unknown text encoding (unknown encoding: kl"),
     ("<mujoco/>", "1: the root element is <mujoco>; expected <robot> for URDF"),
     ("\n<robot/>", "2: <robot> has no <link>; a robot needs at least one"),
     ("<a>" * 3_500_000, "1: elements are nested more than 200 deep; flatten them"),
@@ -240,14 +245,37 @@ def test_followers_that_run_away():
     assert message.startswith("32: joint 'wrist' follows 'shoulder' 1e+22 times, from 1e+10; expe")
 
 
-def test_bases_that_cannot_float():
+def test_bases_whose_names_are_taken_float():
     world = ARM.replace('"base"', '"world"')
-    expected = "3: the root link 'world' is the ground and cannot float; load with floating_base=Fa"
-    assert refused(world, floating_base=True).startswith(expected)
+    with pytest.warns(ModelWarning, match="arm.urdf:3: link 'world' is the root and floats; it is"):
+        floats = read_urdf(world, "arm.urdf", floating_base=True)
+    other = ARM.replace('"base"', '"world_link"')
+    assert floats == read_urdf(other, "arm.urdf", floating_base=True)
+    both = world.replace("</robot>", f'<link name="world_link"/>{JOINED}' + "</robot>")
+    with pytest.warns(ModelWarning, match="it is called 'world_link_'"):
+        assert read_urdf(both, "arm.urdf", floating_base=True).body_names[0] == "world_link_"
     taken = ARM.replace('joint name="elbow"', 'joint name="root_joint"')
-    expected = "25: joint 'root_joint' has the name of the joint that carries the floating base; re"
-    assert refused(taken, floating_base=True).startswith(expected)
+    with pytest.warns(ModelWarning, match="root_joint' is a joint .*; the floating base has 'root"):
+        mech = read_urdf(taken, "arm.urdf", floating_base=True)
+    assert mech.joint_names == ("root_joint_", "shoulder", "root_joint")
     assert read_urdf(taken, "arm.urdf").joint_names == ("shoulder", "root_joint")
+
+
+def test_a_link_with_the_name_of_the_ground_moves():
+    text = ARM.replace('"lower"', '"world"')
+    with pytest.warns(ModelWarning, match="arm.urdf:16: link 'world' moves; it is called 'world_l"):
+        mech = read_urdf(text, "arm.urdf")
+    assert mech == read_urdf(ARM.replace('"lower"', '"world_link"'), "arm.urdf")
+
+
+def test_a_ground_that_is_no_link_floats():
+    text = ARM.replace('<link name="base"/>', "").replace(
+        'parent link="base"', 'parent link="world"'
+    )
+    with pytest.warns(ModelWarning) as caught:
+        mech = read_urdf(text, "arm.urdf", floating_base=True)
+    assert mech.body_names == ("world_link", "upper", "lower")
+    assert "'world' is the root and floats" in str(caught[1].message)
 
 
 def test_nothing_else_is_opened(tmp_path, monkeypatch):

@@ -719,7 +719,11 @@ def warned(text: str) -> list[str]:
             '<tendon><fixed name="t" stiffness="1"><joint joint="a" coef="1"/></fixed></tendon>',
             "tendons t",
         ),
-        ("", '<actuator><position name="p" joint="a"/></actuator>', "servos p"),
+        (
+            "",
+            '<actuator><position name="p" joint="a"/></actuator>',
+            "servos, whose law is hinge.control.ActuatorForces: p",
+        ),
         (
             "",
             '<tendon><fixed name="t"><joint joint="a" coef="1"/></fixed></tendon>'
@@ -913,3 +917,24 @@ def test_nothing_is_left_in_the_working_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     quietly(gym_models()["half_cheetah"].read_text(), "half_cheetah.xml")  # MuJoCo has warnings
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("end", ["now & then <!-- <a/> -->", "\n\ntext\n"])
+def test_what_follows_the_root_element_is_left_out(end, tmp_path):
+    text = ARM.format('type="hinge"', "")
+    with pytest.warns(ModelWarning, match="what follows </mujoco> is left out"):
+        assert read_mjcf(text + end, "arm.xml") == read_mjcf(text, "arm.xml")
+    (tmp_path / "part.xml").write_text(f"<mujoco><size/></mujoco>{end}")
+    whole = text.replace("<worldbody>", '<include file="part.xml"/><worldbody>', 1)
+    with pytest.warns(ModelWarning, match="part.xml:[13]: what follows </mujoco> is left out"):
+        read_mjcf(whole, "arm.xml", folder=tmp_path)
+
+
+def test_lights_and_their_textures_are_not_needed():
+    light = '<light name="sun" texture="sky" pos="0 0 3"/>'
+    text = ARM.format('type="hinge"', "")
+    assert read_mjcf(text.replace("<worldbody>", f"<worldbody>{light}"), "arm.xml") == read_mjcf(
+        text, "arm.xml"
+    )
+    default = '<default><light texture="sky"/></default>'
+    assert read_mjcf(text.replace("<worldbody>", f"{default}<worldbody>"), "arm.xml")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import warnings
 
 import numpy as np
 import pytest
 
 import hinge
 from hinge import MechanismBuilder
-from hinge.errors import ModelWarning
+from hinge.errors import ModelError, ModelWarning
 from hinge.load.urdf import read_urdf
 from hinge.model.joints import Revolute, Spherical
 from robot_files import ARM
@@ -273,3 +274,55 @@ def test_loops_that_other_programs_close_are_told():
     assert (
         len(said) == 1 and "<gazebo> closes a loop by <joint> 'loop', which is left out" in said[0]
     )
+
+
+LIMIT = '<limit lower="-1" upper="1" velocity="2" effort="3"/>'
+LIMITS = {
+    "": "'shoulder' is revolute and has no <limit>; nothing limits it",
+    '<limit velocity="2" effort="3"/>': "has neither lower nor upper; .*URDF's default is 0 to 0",
+    '<limit lower="-120" upper="90" effort="3"/>': "from -120 to 90 rad, 19.1 turns; are degrees m",
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_limits_that_are_not_meant_so(limit):
+    assert LIMIT in ARM
+    with pytest.warns(ModelWarning, match=LIMITS[limit]):
+        robot = hinge.load(ARM.replace(LIMIT, limit))
+    assert robot.lower[0] == (-120 if "120" in limit else -np.inf)
+
+
+@pytest.mark.parametrize("limit", ['lower="-12.57" upper="12.57"', 'upper="1e16" lower="-1e16"'])
+def test_limits_of_two_turns_or_none_are_as_they_are(limit):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hinge.load(ARM.replace('lower="-1" upper="1"', limit))
+    slide = ARM.replace('type="revolute"', 'type="prismatic"')
+    assert hinge.load(slide.replace('upper="1"', 'upper="300"')).upper[0] == 300
+
+
+def test_text_after_the_root_element_is_left_out():
+    with pytest.warns(ModelWarning, match="<text>:32: what follows </robot> is left out"):
+        assert hinge.load(ARM + "and more & more").mechanism == hinge.load(ARM).mechanism
+
+
+@pytest.mark.parametrize("name", ["utf-8", "UTF8", "latin-1", "ISO_8859-1", "ascii", "cp1252"])
+def test_encodings_that_are_read(name):
+    declared = ARM.replace("?>", f' encoding="{name}"?>', 1).replace("elbow", "coude")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_urdf(declared.encode(name), "arm.urdf").joint_names == ("shoulder", "coude")
+
+
+@pytest.mark.parametrize("xyz", ["0,0,1", "0, 0, 1", "0 ,0 ,1", "0,0, 1"])
+def test_commas_between_numbers(xyz):
+    text = ARM.replace('<origin xyz="0 0 1" rpy', f'<origin xyz="{xyz}" rpy')
+    with pytest.warns(ModelWarning, match="commas are left out"):
+        assert read_urdf(text, "arm.urdf") == PLAIN
+
+
+@pytest.mark.parametrize("xyz", ["0,0 1", "0,0,,1", "0,0", "0,5 0 1", "0,0,0,1", ",0,1"])
+def test_commas_that_may_be_anything(xyz):
+    text = ARM.replace('<origin xyz="0 0 1" rpy', f'<origin xyz="{xyz}" rpy')
+    with pytest.raises(ModelError, match="expected 3 numbers"):
+        read_urdf(text, "arm.urdf")

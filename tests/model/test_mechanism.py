@@ -125,6 +125,10 @@ def test_bad_mechanisms_are_refused(case):
 def test_bad_shapes_of_values_are_refused():
     with pytest.raises(TypeError, match="an inertia is a SpatialInertia or a"):
         hinge.algebra.spatial.congruence("heavy", None)
+    with pytest.raises(ModelError, match="3×3 rotation.*; Transform.from_matrix takes a 4×4 mat"):
+        Transform(np.eye(4))
+    with pytest.raises(ModelError, match=r"expected such as hinge.Transform.from_matrix\("):
+        MechanismBuilder("m").add("a", placement=np.eye(4))
     with pytest.raises(ValueError, match="3×3 rotation"):
         Transform(np.eye(2))
     with pytest.raises(ValueError, match="com of 3 numbers"):

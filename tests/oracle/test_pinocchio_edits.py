@@ -85,7 +85,7 @@ def test_two_arms_on_a_base():
     poses = {"left/": Transform(translation=(0, 0.5, 1)), "right/": Transform.from_rpy((0, 0, 2.0))}
     both, pair = hinge.Robot(hinge.MechanismBuilder("pair").build()), pin.Model()
     for prefix, X in poses.items():
-        both = edit.attach(both, robot, placement=X, prefix=prefix)
+        both = edit.attach(both, robot.mechanism, placement=X, prefix=prefix)
         place = pin.SE3(np.array(X.rotation), np.array(X.translation))
         pair = pin.appendModel(pair, prefixed(model.copy(), prefix), 0, place)
     assert_agree(both, pair, {})

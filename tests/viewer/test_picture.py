@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hinge
-from hinge.viewer import gif, output
+from hinge.viewer import gif, output, raster
 from hinge.viewer.actor import all_poses, place_of
 from hinge.viewer.camera import Camera
 from hinge.viewer.look import look_of
@@ -30,6 +30,31 @@ def test_a_pixel_sees_the_nearest_triangle_and_where():
     np.testing.assert_allclose(1 / depth, near.ravel()[seen.at])
     # as many pixels as the triangle has area, near enough
     assert np.count_nonzero(owner == 1) == pytest.approx(81 / 2, abs=6)
+
+
+def test_long_lists_of_pixels_are_worked_through_in_chunks(monkeypatch):
+    rng = np.random.default_rng(0)
+    points = rng.uniform([-5, -5, 0.5], [35, 25, 3], (300, 3))
+    faces = rng.integers(0, 300, (400, 3))
+    whole = rasterize(points, faces, 30, 20)
+    for size in (1, 7, 100):
+        monkeypatch.setattr(raster, "_ROWS", size)
+        monkeypatch.setattr(raster, "_PIXELS", 3 * size)
+        for one, other in zip(whole, rasterize(points, faces, 30, 20), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_a_polygon_of_many_corners_is_drawn_in_little_memory():
+    n = 20_000
+    turn = np.arange(n) * 2 * np.pi / n
+    points = np.column_stack([300 + 200 * np.cos(turn), 300 + 200 * np.sin(turn), np.ones(n)])
+    fan = np.column_stack([np.zeros(n - 2, int), np.arange(1, n - 1), np.arange(2, n)])
+    tracemalloc.start()
+    owner, _ = rasterize(points, fan, 600, 600)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.count_nonzero(owner >= 0) == pytest.approx(np.pi * 200**2, rel=1e-2)
+    assert peak < 300e6
 
 
 def test_what_is_behind_the_eye_or_has_no_area_is_not_seen():

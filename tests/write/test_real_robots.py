@@ -1,5 +1,7 @@
 """Robots of example-robot-data, written and read again: the same dynamics."""
 
+from pathlib import Path
+
 import pytest
 
 import hinge
@@ -22,6 +24,9 @@ def test_real_robots_come_back(tmp_path, name, base, ending):
             words = "no mass or no moment|no body can have"
             assert ending == "xml" and any(w in str(refusal) for w in words.split("|"))
             return
-        again = hinge.load(path, package_dirs=[folder], constraints=True)
+        again = hinge.load(path, constraints=True)
     limits = () if ending == "urdf" else ("velocity_limit", "effort_limit", "lower", "upper")
     assert_same(robot, again, 400 * EPS, but=limits)
+    for shape in (s for b in again.mechanism.bodies for s in (*b.visuals, *b.collisions)):
+        if shape.mesh and "://" not in shape.mesh:
+            assert Path(shape.mesh).is_relative_to(tmp_path) and shape.may_read

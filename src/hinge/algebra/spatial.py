@@ -84,9 +84,10 @@ class Transform:
         R = _frozen(np.eye(3) if rotation is None else rotation)
         p = _frozen(translation)
         if R.shape != (3, 3) or p.shape != (3,):
+            hint = "; Transform.from_matrix takes a 4×4 matrix" if R.shape == (4, 4) else ""
             raise ModelError(
                 f"a Transform needs a 3×3 rotation and a translation of 3 numbers; "
-                f"got shapes {R.shape} and {p.shape}"
+                f"got shapes {R.shape} and {p.shape}{hint}"
             )
         object.__setattr__(self, "rotation", R)
         object.__setattr__(self, "translation", p)

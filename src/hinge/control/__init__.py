@@ -1,6 +1,7 @@
 """Laws of joint forces τ(t, q, q̇) that simulation takes and kernels swallow, and planners."""
 
 from . import space
+from .actuators import ActuatorForces
 from .diagonal import PoseFeedback, RateFeedback
 from .ilqr import ILQR, Plan
 from .joint_space import ComputedTorque, GravityCompensation, JointMotion
@@ -10,6 +11,7 @@ from .task_space import Impedance, OperationalSpace
 from .trajectories import Quintic, TimedPath, quintic, time_optimal
 
 __all__ = [
+    "ActuatorForces",
     "ILQR",
     "MPPI",
     "ComputedTorque",

@@ -20,6 +20,7 @@ from .rebuild import (
     edits,
     mechanism_in,
     moving_body,
+    prefixed,
 )
 
 __all__ = ["attach", "replace", "subtree", "without"]
@@ -88,11 +89,13 @@ def attach(
 def _taken(where: str, other: Any) -> Mechanism:
     """The mechanism of another robot; what it does not have is warned about."""
     mech = mechanism_in(where, other)
-    if getattr(other, "constraints", ()):
-        warn_of_model(
-            f"{where}: constraints that close loops of {mech.name!r} are not taken along; give "
-            f"them to hinge.Robot(…, constraints=…) with their new names"
-        )
+    kept = {"constraints": "constraints that close loops", "actuators": "actuators"}
+    for name, what in kept.items():
+        if getattr(other, name, ()):
+            warn_of_model(
+                f"{where}: {what} of {mech.name!r} are not taken along; give them to "
+                f"hinge.Robot(…, {name}=…) with their new names"
+            )
     return mech
 
 
@@ -127,7 +130,7 @@ def _mounted(
         body,
         placement=pose,
         inertia=ground.inertia,
-        visuals=ground.visuals,
-        collisions=ground.collisions,
+        visuals=prefixed(ground.visuals, prefix),
+        collisions=prefixed(ground.collisions, prefix),
     )
     return copied(builder, other, prefix, onto=mount)

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, cast
 from ..errors import ArgumentError, ModelError
 from ..model.builder import MechanismBuilder
 from ..model.mechanism import GROUND, Body, Mechanism
+from ..model.shapes import Shape
 
 __all__ = [
     "Edit",
@@ -23,6 +24,7 @@ __all__ = [
     "mechanism_in",
     "moving_body",
     "names_in",
+    "prefixed",
     "rebuilt",
 ]
 
@@ -143,7 +145,13 @@ def add_body(
         joint = replace(joint, mimic=replace(joint.mimic, joint=prefix + joint.mimic.joint))
     parent = onto if b.parent == 0 else prefix + mech.bodies[b.parent].name
     names = prefix + b.name, parent, joint, prefix + b.joint_name
-    builder.add(*names, b.placement, b.inertia, b.offset, b.visuals, b.collisions)
+    shapes = prefixed(b.visuals, prefix), prefixed(b.collisions, prefix)
+    builder.add(*names, b.placement, b.inertia, b.offset, *shapes)
+
+
+def prefixed(shapes: Iterable[Shape], prefix: str) -> list[Shape]:
+    """Shapes whose links have a prefix before their names."""
+    return [replace(s, link=prefix + s.link) for s in shapes]
 
 
 def add_frames(

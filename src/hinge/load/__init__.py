@@ -12,7 +12,7 @@ from ..model.mechanism import Mechanism
 from .limits import MAX_MEMORY, MAX_SECONDS
 
 if TYPE_CHECKING:
-    from .mujoco_equality import Loop
+    from .loaded import Loaded
 
 __all__ = ["MAX_MEMORY", "MAX_SECONDS", "load_closed", "load_mechanism"]
 
@@ -30,7 +30,7 @@ def load_mechanism(
     """The mechanism in a URDF, xacro or MJCF file, or in the text; constraints are left out."""
     limits = isolate, max_memory, max_seconds
     faults = False, lenient, xacro_args
-    return load_closed(path_or_text, floating_base, package_dirs, *limits, *faults)[0]
+    return load_closed(path_or_text, floating_base, package_dirs, *limits, *faults).mechanism
 
 
 def load_closed(
@@ -43,8 +43,8 @@ def load_closed(
     constraints: bool,
     lenient: bool = False,
     xacro_args: Mapping[str, Any] | None = None,
-) -> tuple[Mechanism, tuple[Loop, ...]]:
-    """The mechanism in a URDF, xacro or MJCF file, or in the text of one (which begins with "<").
+) -> Loaded:
+    """What is in a URDF, xacro or MJCF file, or in the text of one (which begins with "<").
 
     constraints: of an MJCF file what closes its loops, too; a URDF has none.
     isolate, max_memory, max_seconds: of MuJoCo's compiler (`read_closed_mjcf`); no foreign code
@@ -54,7 +54,7 @@ def load_closed(
     """
     # a program that loads no file need not wait for the readers
     from .mjcf import read_closed_mjcf
-    from .urdf import mechanism_of
+    from .urdf import loaded_urdf
     from .xacro import expanded
     from .xml import parse
 
@@ -79,7 +79,7 @@ def load_closed(
             )
         root = parse(expanded(source, xacro_args, package_dirs, folder), source)
     if root.tag == "robot":
-        return mechanism_of(root, floating_base, package_dirs, folder, lenient), ()
+        return loaded_urdf(root, floating_base, package_dirs, folder, lenient)
     if root.tag in ("mujoco", "mujocoinclude"):
         limits = isolate, int(max_memory), float(max_seconds)
         place = floating_base, folder, package_dirs

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from ..errors import ModelError, warn_of_model
+from ..model.actuator import acting_on
 from ..model.mechanism import Mechanism
 from .limits import MAX_MEMORY, MAX_SECONDS
+from .loaded import Loaded
 from .mjcf_source import MjcfSource
+from .mujoco_actuators import actuators_of
 from .mujoco_compile import compile_apart, compile_here
-from .mujoco_equality import Loop, active
+from .mujoco_left_out import left_out, listed
 from .mujoco_model import closed_mechanism, mechanism_from_model
-from .mujoco_state import MujocoState, joint_names, names_of, switched_off
+from .mujoco_state import ROOT_JOINT, MujocoState, joint_names
 from .paths import PathLike
 
 __all__ = ["MujocoState", "left_out", "mechanism_from_model", "read_closed_mjcf", "read_mjcf"]
-
-_TENDON = 3  # mjtTrn
 
 
 def read_mjcf(
@@ -41,7 +40,8 @@ def read_mjcf(
     The arguments are those of `read_closed_mjcf`, whose constraints are left out.
     """
     limits = isolate, max_memory, max_seconds
-    return read_closed_mjcf(text, source, floating_base, folder, package_dirs, *limits, False)[0]
+    place = floating_base, folder, package_dirs
+    return read_closed_mjcf(text, source, *place, *limits, False).mechanism
 
 
 def read_closed_mjcf(
@@ -54,8 +54,8 @@ def read_closed_mjcf(
     max_memory: int,
     max_seconds: float,
     constraints: bool,
-) -> tuple[Mechanism, tuple[Loop, ...]]:
-    """The mechanism that an MJCF text describes, and what closes its loops.
+) -> Loaded:
+    """The mechanism that an MJCF text describes, what closes its loops and drives its joints.
 
     source: the file's name, for messages and, if the model has none, for the mechanism's name.
     floating_base: let the base move freely by a joint "root_joint", unless it is free already.
@@ -76,16 +76,22 @@ def read_closed_mjcf(
         mechanism, loops = (
             closed_mechanism(*ways) if constraints else (mechanism_from_model(*ways), ())
         )
-        lines = left_out(model, constraints)
+        lines, actuators = left_out(model, constraints), actuators_of(model)
     except ModelError as e:
         raise ModelError(f"{source}: {e}") from None
     except nonsense as e:
         raise ModelError(f"{source}: MuJoCo's compiler answered nonsense ({e})") from None
+    if files.unknown:
+        strange = listed([f"{what} ({where})" for what, where in files.unknown.items()])
+        lines.append(f"what this version of hinge does not know, but MuJoCo does: {strange}")
+    if floating_base and ROOT_JOINT in joint_names(model):
+        base = mechanism.joint_names[0]
+        said.append(f"{ROOT_JOINT!r} is a joint of the file; the floating base has {base!r}")
     if lines:
         said.insert(0, f"left out: {'; '.join(lines)}")
     if said:
         warn_of_model(f"{source}: {'. '.join(said)}")
-    return mechanism, loops
+    return Loaded(mechanism, loops, acting_on(mechanism, actuators))
 
 
 def _mujoco(source: str) -> ModuleType:
@@ -138,79 +144,3 @@ def _where_nan(files: MjcfSource, source: str) -> str:
         if "nan" in " ".join(values).lower().split():
             return element.where
     return source
-
-
-def left_out(model: Any, constraints: bool = False) -> list[str]:
-    """What would change the motion of a model and is not in its mechanism, one line a kind.
-
-    Plain motors are not listed: they are forces that the user applies; nor are contacts of moving
-    bodies with each other, unless they are named pairs.  constraints: whether those are read.
-    """
-    joints = joint_names(model)
-    bodies = names_of(model, "body", "body")
-    actuators = names_of(model, "actuator", "actuator")
-    servos = model.actuator_biastype * (not switched_off(model, "actuation"))
-    equalities = active(model) & (not constraints)
-    adding = _any(model, "actuator_armature", "actuator_damping")
-    on_tendons = adding & (model.actuator_trntype == _TENDON) if len(adding) else adding
-    lists = {
-        "polynomial springs of joints": _where(joints, _any(model, "jnt_stiffnesspoly")),
-        "limits of ball joints": _where(joints, (model.jnt_type == 1) & (model.jnt_limited != 0)),
-        "polynomial damping of joints": _dofs(model, joints, _any(model, "dof_dampingpoly")),
-        "polynomial damping of actuators": _where(actuators, _any(model, "actuator_dampingpoly")),
-        "armature and damping of tendons by actuators": _where(actuators, on_tendons),
-        "equality constraints": _where(names_of(model, "eq", "equality"), equalities),
-        "contacts with the ground of": _touching(model),
-        "contact pairs": _pairs(model),
-        "tendons": _where(names_of(model, "tendon", "tendon"), _pulling(model)),
-        "gravity compensation of bodies": _where(bodies, model.body_gravcomp),
-        "plugins of bodies": _where(bodies, np.asarray(model.body_plugin) >= 0),
-        "servos": _where(actuators, servos),
-        "flexes": names_of(model, "flex", "flex"),
-        "skins": names_of(model, "skin", "skin"),
-    }
-    lines = [f"{what} {_listed(names)}" for what, names in lists.items() if names]
-    if model.opt.density or model.opt.viscosity:
-        fluid = f"density {model.opt.density:g}, viscosity {model.opt.viscosity:g}"
-        lines.append(f"the fluid ({fluid})")
-    return lines
-
-
-def _touching(model: Any) -> list[str]:
-    """Geoms on bodies that move which MuJoCo would let collide with those of the ground."""
-    if switched_off(model, "contact", "constraint"):
-        return []
-    still = model.body_weldid[model.geom_bodyid] == 0
-    kinds, wanted = model.geom_contype, model.geom_conaffinity
-    ground = zip(wanted[still], kinds[still], strict=True)
-    hit = sum(((kinds & a) | (b & wanted) for a, b in ground), np.zeros_like(kinds))
-    return _where(names_of(model, "geom", "geom"), ~still & (hit != 0))
-
-
-def _pairs(model: Any) -> list[str]:
-    off = switched_off(model, "contact", "constraint")
-    return [] if off else names_of(model, "pair", "pair")
-
-
-def _any(model: Any, *fields: str) -> np.ndarray:
-    """Where one of the fields, those that this version of MuJoCo has, is not zero."""
-    known = [np.asarray(getattr(model, field, ())) for field in fields]
-    flat = [x.any(axis=tuple(range(1, x.ndim))) for x in known if len(x)]
-    return np.any(flat, axis=0) if flat else np.zeros(0, dtype=bool)
-
-
-def _pulling(model: Any) -> np.ndarray:
-    fields = ("stiffness", "stiffnesspoly", "damping", "dampingpoly", "frictionloss", "armature")
-    return _any(model, "tendon_limited", *(f"tendon_{field}" for field in fields))
-
-
-def _dofs(model: Any, joints: list[str], chosen: np.ndarray) -> list[str]:
-    return list(dict.fromkeys(_where([joints[j] for j in model.dof_jntid], chosen)))
-
-
-def _where(names: Iterable[str], chosen: Any) -> list[str]:
-    return [name for name, yes in zip(names, chosen, strict=False) if yes]
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

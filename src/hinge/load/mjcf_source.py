@@ -24,6 +24,7 @@ from xml.sax.saxutils import quoteattr
 
 from .limits import MAX_MEMORY
 from .mjcf_limits import Budget, check_sizes, descendants, elements_made
+from .mjcf_table import SKIPPED, unknown
 from .mujoco_shapes import MeshFile
 from .paths import PathLike, read_bounded
 from .project import Reach
@@ -35,9 +36,12 @@ MAX_MODELS = 4
 _FOLDERS = ("assetdir", "meshdir", "texturedir", "strippath")
 # room that a simulation may take, and sizes that MuJoCo finds by itself
 _ROOM = re.compile("memory|njmax|nconmax|nstack|nkey|nuserdata|nuser_.*")
-# what says nothing of bodies and joints, and attributes that need it
-_UNUSED = ("texture", "layer", "skin", "keyframe", "custom", "visual", "statistic")
-_UNUSED_OF = {"material": ("texture",), "hfield": ("file", "content_type", "elevation")}
+# attributes that need what is not passed on
+_UNUSED_OF = {
+    "material": ("texture",),
+    "light": ("texture",),
+    "hfield": ("file", "content_type", "elevation"),
+}
 # nothing is simulated while compiling, and no warning comes from another thread
 _LAST = '<compiler usethread="false"><lengthrange mode="none"/></compiler>'
 
@@ -73,7 +77,8 @@ class _Document:
 class MjcfSource:
     """The main text, `files` by the names it gives them, and where they and its lines come from.
 
-    paths, meshes: of the files, by the same names; origins: the element on each line.
+    paths, meshes: of the files, by the same names; origins: the element on each line; unknown: what
+    the table of attributes does not have, and where it is.
     """
 
     def __init__(
@@ -95,8 +100,9 @@ class MjcfSource:
         self.paths: dict[str, str] = {}
         self.origins: list[Element] = []
         self.meshes: dict[str, MeshFile] = {}
+        self.unknown: dict[str, str] = {}
         self._kept: dict[tuple[bool, str, MeshFile | None], tuple[str, int]] = {}
-        self.root = parse(text, source)
+        self.root = _parsed(text, source)
         self.text, _ = self._flatten(self.root, self._folder, ())
 
     # includes
@@ -149,7 +155,7 @@ class MjcfSource:
         seen.add(path)
         shown = self._display(path)
         self._folders[shown] = os.path.dirname(path)
-        included = parse(self._read(element, path, MAX_BYTES), shown)
+        included = _parsed(self._read(element, path, MAX_BYTES), shown)
         if not included.children:
             raise element.error(
                 f"{shortened(element.string('file'), 200)} is empty; it adds nothing"
@@ -221,7 +227,7 @@ class MjcfSource:
                 f"the model {shortened(element.string('file'), 200)} contains itself, or lies more "
                 f"than {MAX_MODELS} models deep"
             )
-        root = parse(self._read(element, path, MAX_BYTES), self._display(path))
+        root = _parsed(self._read(element, path, MAX_BYTES), self._display(path))
         text, size = self._flatten(root, os.path.dirname(path), (*chain, path))
         return text.encode(), size
 
@@ -256,6 +262,8 @@ class MjcfSource:
         document.parts.append(">")
         for child in element.children:
             if not _is_unused(child, element):
+                for what in unknown(child.tag, element.tag, child.attributes):
+                    self.unknown.setdefault(what, child.where)
                 self._write(document, child)
         if element is document.root:
             document.parts.append(_LAST)
@@ -282,12 +290,19 @@ class MjcfSource:
         return given
 
 
+def _parsed(text: str | bytes, source: str) -> Element:
+    """The root element of a document; what is odd about it is said."""
+    root = parse(text, source)
+    root.remarks.tell()
+    return root
+
+
 def _is_unused(element: Element, parent: Element) -> bool:
     """Whether MuJoCo need not see an element; a sensor that is a plugin it misses."""
     if parent.tag == "sensor":
         return element.tag != "plugin"
     length = (parent.tag, element.tag) == ("compiler", "lengthrange")
-    return length or element.tag in _UNUSED
+    return length or (element.tag in SKIPPED and element.tag != "sensor")
 
 
 def _check_formats(element: Element) -> None:

@@ -36,12 +36,12 @@ Compiled = tuple[Any, list[str]] | str
 
 _ONE_AT_A_TIME = threading.Lock()
 _ARRAYS = re.compile(
-    r"(body|jnt|dof|geom|site|actuator|tendon|name)_\w+|mat_rgba"
+    r"(body|jnt|dof|geom|site|actuator|tendon|wrap|name)_\w+|mat_rgba"
     "|mesh_(pos|quat|scale|pathadr|vert|vertadr|vertnum|face|faceadr|facenum)"
     "|eq_(active0|data|obj1id|obj2id|objtype|solref|type)|qpos0|qpos_spring"
 )
 _SIZES = ("nbody", "nq", "nv", "nsite")
-_OPTIONS = ("disableflags", "density", "viscosity")
+_OPTIONS = ("disableflags", "disableactuator", "density", "viscosity")
 _KINDS = ("<f8", "<f4", "<i8", "<i4", "|u1", "|i1", "|b1")
 _INTERPRETER = 1 << 30  # the address space that Python, NumPy and MuJoCo take
 _KEPT = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")

@@ -25,12 +25,14 @@ from ..algebra.rotation import quaternion_log, quaternion_matrix
 from ..algebra.spatial import Inertia, Transform
 from ..edit import weld
 from ..errors import ModelError
+from ..model.actuator import effort_limits
 from ..model.builder import MechanismBuilder
 from ..model.joints import Fixed, Free, Joint, Prismatic, Revolute, Spherical, Translation
 from ..model.mechanism import GROUND, Mechanism
+from .mujoco_actuators import actuators_of
 from .mujoco_equality import Closing, Equalities, Loop, equalities
 from .mujoco_shapes import MeshFile, body_shapes
-from .mujoco_state import FREE_ORDER, SPLIT, joint_names, names_of, switched_off, unique
+from .mujoco_state import FREE_ORDER, ROOT_JOINT, SPLIT, joint_names, names_of, switched_off, unique
 
 __all__ = ["closed_mechanism", "mechanism_from_model"]
 
@@ -89,6 +91,7 @@ class _Reader:
         self._shapes = body_shapes(model, mesh_files)
         self._frames = set(self._bodies)
         self._taken = set(self._joints)
+        self._efforts = effort_limits(actuators_of(model))
 
     def read(self) -> tuple[Mechanism, tuple[Loop, ...]]:
         self._check_numbers()
@@ -140,7 +143,7 @@ class _Reader:
         """Name, joint, placement and offset of every joint that carries a body."""
         first, count = self._model.body_jntadr[b], self._model.body_jntnum[b]
         if b == self._base:
-            return [(unique("root_joint", self._taken), Free(), Transform(), Transform())]
+            return [(unique(ROOT_JOINT, self._taken), Free(), Transform(), Transform())]
         if count == 0:
             name = unique(f"{self._bodies[b]}_joint", self._taken)
             return [(name, Fixed(), pose, Transform())]
@@ -189,20 +192,22 @@ class _Reader:
         dofs = model.jnt_dofadr[j] + np.array(FREE_ORDER if nv == 6 else range(nv))
         armature, damping = _of_actuators(model, j)
         data: dict[str, Any] = {"armature": model.dof_armature[dofs] + armature}
-        if not switched_off(model, "damper"):
+        if not switched_off(model, "damper", "passive"):
             data["damping"] = model.dof_damping[dofs] + damping
         if not switched_off(model, "frictionloss", "constraint"):
             data["friction"] = model.dof_frictionloss[dofs]
-        if model.jnt_stiffness[j] and not switched_off(model, "spring"):
+        if model.jnt_stiffness[j] and not switched_off(model, "spring", "passive"):
             data["stiffness"], data["rest"] = float(model.jnt_stiffness[j]), self._rest(j, nv)
         if j in self._closed.mimics:
             data["mimic"] = self._closed.mimics[j]
-        if nv == 1 and model.jnt_limited[j]:
+        if nv == 1 and model.jnt_limited[j] and not switched_off(model, "limit", "constraint"):
             lower, upper = model.jnt_range[j].tolist()
             data["lower"] = lower if lower > -_NO_LIMIT else -np.inf
             data["upper"] = upper if upper < _NO_LIMIT else np.inf
-        if nv == 1 and model.jnt_actfrclimited[j]:
-            data["effort_limit"] = float(np.abs(model.jnt_actfrcrange[j]).max())
+        if nv == 1:
+            limited = model.jnt_actfrclimited[j]
+            most = float(np.abs(model.jnt_actfrcrange[j]).max()) if limited else np.inf
+            data["effort_limit"] = min(most, self._efforts.get(self._joints[j], np.inf))
         return data
 
     def _rest(self, j: int, nv: int) -> Any:

@@ -24,6 +24,7 @@ from ..model.mechanism import Mechanism
 
 __all__ = [
     "FREE_ORDER",
+    "ROOT_JOINT",
     "SPLIT",
     "MujocoState",
     "joint_names",
@@ -37,6 +38,9 @@ _NQ, _NV = (7, 4, 1, 1), (6, 3, 1, 1)
 
 # (ω; v) out of (v; ω)
 FREE_ORDER = [3, 4, 5, 0, 1, 2]
+
+# the joint of a base that is set free
+ROOT_JOINT = "root_joint"
 
 # a free joint that is read as two is called by its name with these
 SPLIT = "/position", "/orientation"

@@ -4,8 +4,9 @@ Read are links (inertial, visual, collision), joints (revolute, continuous, pris
 floating, planar, spherical; origin, axis, limit, dynamics, mimic) and materials; gazebo,
 transmission and the like are skipped.  Where files differ from the letter of the format:
 
-- <limit> may be missing, or may lack `lower` and `upper` both: no limit.  If one is missing it is
-  0.  Limits beyond 1e12 are none; every other number is at most 1e12 in size.
+- <limit> may be missing, or may lack `lower` and `upper` both: no limit, with a remark where the
+  joint should have one.  If one is missing it is 0.  Limits beyond 1e12 are none; every other
+  number is at most 1e12 in size.
 - <axis> may be missing: x.  It need not be of unit length.
 - a planar joint moves in the plane normal to its axis; its x and y are those of the joint's frame,
   turned the shortest way that takes z to the axis.
@@ -20,12 +21,10 @@ skipped would give a robot that loads and moves wrongly.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,11 +35,14 @@ from ..errors import ModelError
 from ..model.builder import MechanismBuilder
 from ..model.joints import Fixed, Free, Joint, Mimic, Planar, Prismatic, Revolute, Spherical
 from ..model.mechanism import GROUND, Mechanism, did_you_mean
+from .loaded import Loaded
 from .paths import PathLike
+from .urdf_actuators import actuators_of
 from .urdf_shapes import ShapeReader, origin_pose
+from .urdf_spelling import check_spelling
 from .xml import MAX_SIZE, Element, parse, shortened
 
-__all__ = ["check_spelling", "mechanism_of", "read_urdf", "turn_z_to"]
+__all__ = ["loaded_urdf", "read_urdf", "turn_z_to"]
 
 ROOT_JOINT = "root_joint"
 
@@ -53,6 +55,7 @@ _JOINTS: dict[str, type[Joint]] = {
     "planar": Planar,
     "spherical": Spherical,
 }
+_MANY_TURNS = 5 * np.pi  # limits beyond are unusual
 _PRODUCTS = ((0, 1, "ixy", "iyx"), (0, 2, "ixz", "izx"), (1, 2, "iyz", "izy"))
 
 
@@ -82,41 +85,45 @@ def read_urdf(
 
     source: the file's name, for messages; folder: where it lies, for relative mesh names.
     floating_base: the root link moves freely, carried by `Free()` "root_joint"; otherwise it is
-    welded to the ground.  A root link named "world" is the ground itself, so it cannot float.
+    welded to the ground.  A root link named "world" is the ground itself; where it floats, or is
+    not the root, it is called "world_link".
     package_dirs: where package:// leads, as in `package_folders`.
-    lenient: go on past faults that do no harm: a mimic of a joint that is not there or has not one
-    DoF (the joint moves on its own), a link that nothing is joined to, negative damping or friction
-    (left out).
+    lenient: go on past a mimic of a joint that is not there or has not one DoF (the joint moves on
+    its own), a link that nothing is joined to, negative damping or friction, xacro that is not
+    expanded (left out), an <inertial> without <mass> (0), and second elements that differ from the
+    first (the first is used).
 
     A wrong file is one `ModelError` "file:line: …"; what is odd but can be read is a
     `ModelWarning`, and so is an inertia that no body can have.
     """
-    return mechanism_of(parse(text, source), floating_base, package_dirs, folder, lenient)
+    root = parse(text, source)
+    return loaded_urdf(root, floating_base, package_dirs, folder, lenient).mechanism
 
 
-def mechanism_of(
+def loaded_urdf(
     robot: Element,
     floating_base: bool = False,
     package_dirs: Sequence[PathLike] = (),
     folder: PathLike | None = None,
     lenient: bool = False,
-) -> Mechanism:
-    """The mechanism that the root element of a URDF file describes; arguments as of `read_urdf`."""
+) -> Loaded:
+    """What the root element of a URDF file describes; arguments as of `read_urdf`."""
     robot.remarks.lenient = lenient
     check_spelling(robot)
     links = _links(robot)
     edges = _edges(robot, links)
     root = _root(links, edges)
     mimics = _mimics(edges)
+    if GROUND in links and (floating_base or root != GROUND):
+        links, edges, root = _without_ground(links, edges, root)
     reader = ShapeReader(folder, package_dirs)
     reader.learn(robot.all("material"))
     reader.learn(
         m for link in links.values() for v in link.all("visual") for m in v.all("material")
     )
     builder = MechanismBuilder((robot.get("name") or "").strip() or "robot", nonphysical="warn")
-    if floating_base:
-        _check_floating(links[root], edges)
-    _add_root(builder, links[root], reader, floating_base)
+    floating = _root_joint(robot, edges) if floating_base else None
+    _add_root(builder, root, links[root], reader, floating)
     for edge in edges.values():
         joint = _joint(edge, mimics.get(edge.name))
         placement, offset = _frames(edge, joint)
@@ -125,8 +132,10 @@ def mechanism_of(
             builder.add(
                 edge.child, edge.parent, joint, edge.name, placement, offset=offset, **contents
             )
+    mechanism = builder.build()
+    actuators = actuators_of(robot, edges, mechanism)
     robot.remarks.tell()
-    return builder.build()
+    return Loaded(mechanism, actuators=actuators)
 
 
 # the tree of links
@@ -138,7 +147,8 @@ def _links(robot: Element) -> dict[str, Element]:
         raise robot.error(f"{robot} has no <link>; a robot needs at least one")
     for parent in (parent for joint in robot.all("joint") for parent in joint.all("parent")):
         if (parent.get("link") or "").strip() == GROUND and GROUND not in links:
-            links[GROUND] = Element("link", {"name": GROUND}, parent.source, parent.line)
+            here = parent.source, parent.line, [], parent.remarks
+            links[GROUND] = Element("link", {"name": GROUND}, *here)
             parent.remark("ground", f"there is no link {GROUND!r}; it is taken for the ground")
     return links
 
@@ -217,11 +227,26 @@ def _root(links: dict[str, Element], edges: dict[str, _Edge]) -> str:
             path[link] = carriers[link]
             link = carriers[link].parent
         settled.update(path)
-    if GROUND in links and roots[0] != GROUND:
-        raise links[GROUND].error(
-            f"link {GROUND!r} is the ground, but joint {carriers[GROUND]} moves it; rename the link"
-        )
     return roots[0]
+
+
+def _without_ground(
+    links: dict[str, Element], edges: dict[str, _Edge], root: str
+) -> tuple[dict[str, Element], dict[str, _Edge], str]:
+    """Links, joints and root with another name for a link that is called as the ground is."""
+    name = f"{GROUND}_link"
+    while name in links:
+        name += "_"
+    moves = "is the root and floats" if root == GROUND else "moves"
+    links[GROUND].remark(
+        "ground that moves",
+        f"link {GROUND!r} {moves}; it is called {name!r}, since {GROUND!r} is the ground",
+    )
+    called = {link: link for link in links} | {GROUND: name}
+    moved = {
+        n: replace(e, parent=called[e.parent], child=called[e.child]) for n, e in edges.items()
+    }
+    return {called[link]: element for link, element in links.items()}, moved, called[root]
 
 
 def _loop(path: dict[str, _Edge], start: str) -> ModelError:
@@ -313,7 +338,11 @@ def _joint(edge: _Edge, mimic: Mimic | None) -> Joint:
 def _limits(edge: _Edge) -> dict[str, float]:
     """The limits of a joint; what cannot be one is none, since the dynamics does not know them."""
     limit, *others = edge.element.all("limit") or [None]
+    bounded = edge.kind in ("revolute", "prismatic")
     if limit is None:
+        if bounded:
+            what = f"{edge.element} is {edge.kind} and has no <limit>; nothing limits it"
+            edge.element.remark("no limit", what)
         return {}
     if others:
         limit.remark("limits", f"{edge.element} has {len(others) + 1} <limit>; the first is used")
@@ -323,14 +352,27 @@ def _limits(edge: _Edge) -> dict[str, float]:
         if value < 0:
             limit.remark(name, f"<limit> has {name}={value:g}, below 0; it is left out")
             data[f"{name}_limit"] = np.inf
-    if edge.kind in ("revolute", "prismatic") and {"lower", "upper"} & limit.attributes.keys():
+    if bounded and not {"lower", "upper"} & limit.attributes.keys():
+        what = f"<limit> of {edge.element} has neither lower nor upper"
+        limit.remark("no bounds", f"{what}; nothing limits its position (URDF's default is 0 to 0)")
+    elif bounded:
         lower, upper = (_limit(limit, name, 0.0) for name in ("lower", "upper"))
         if lower <= upper:
+            _check_unit(edge, limit, lower, upper)
             return data | {"lower": lower, "upper": upper}
         limit.remark(
             "lower", f"<limit> has lower={lower:g} above upper={upper:g}; both are left out"
         )
     return data
+
+
+def _check_unit(edge: _Edge, limit: Element, lower: float, upper: float) -> None:
+    """Remark on limits of several turns that would be of less than two in degrees."""
+    most = max((abs(x) for x in (lower, upper) if np.isfinite(x)), default=0.0)
+    if edge.kind == "revolute" and _MANY_TURNS < most <= 720:
+        turns = f"{most / (2 * np.pi):.1f} turns"
+        what = f"<limit> of {edge.element} goes from {lower:g} to {upper:g} rad, {turns}"
+        limit.remark("degrees", f"{what}; are degrees meant?")
 
 
 def _limit(limit: Element, name: str, default: float) -> float:
@@ -372,28 +414,27 @@ def turn_z_to(n: np.ndarray) -> np.ndarray:
 # links
 
 
-def _check_floating(root: Element, edges: dict[str, _Edge]) -> None:
-    if root.string("name") == GROUND:
-        raise root.error(
-            f"the root link {GROUND!r} is the ground and cannot float; load with "
-            "floating_base=False, or give the link another name"
-        )
-    if ROOT_JOINT in edges:
-        raise edges[ROOT_JOINT].element.error(
-            f"joint {ROOT_JOINT!r} has the name of the joint that carries the floating base; "
-            "rename it"
-        )
+def _root_joint(robot: Element, edges: dict[str, _Edge]) -> str:
+    """The name of the joint that carries a floating base."""
+    name = ROOT_JOINT
+    while name in edges:
+        name += "_"
+    if name != ROOT_JOINT:
+        what = f"{edges[ROOT_JOINT].element} is a joint of the file; the floating base has {name!r}"
+        robot.remarks.add("root joint", f"{edges[ROOT_JOINT].element.where}: {what}")
+    return name
 
 
 def _add_root(
-    builder: MechanismBuilder, link: Element, reader: ShapeReader, floating_base: bool
+    builder: MechanismBuilder, name: str, link: Element, reader: ShapeReader, floating: str | None
 ) -> None:
-    name, contents = link.string("name"), _contents(link, reader)
+    """Add the root link; floating: the joint that carries it, None to weld it to the ground."""
+    contents = _contents(link, reader)
     if name == GROUND:
         builder.dress_ground(**contents)
         return
     # no joint of the file is called "", so a welded root takes no name away
-    joint, joint_name = (Free(), ROOT_JOINT) if floating_base else (Fixed(), "")
+    joint, joint_name = (Fixed(), "") if floating is None else (Free(), floating)
     with _at(link):
         builder.add(name, GROUND, joint, joint_name, **contents)
 
@@ -413,15 +454,15 @@ def _inertia(link: Element) -> Inertia:
         return Inertia()
     mass, tensor = (_only(element, tag) for tag in ("mass", "inertia"))
     about_com = np.zeros((3, 3)) if tensor is None else _tensor(tensor)
-    if mass is None and (about_com.any() or element.all("density")):
-        raise element.error("<inertial> has no <mass>, and one is meant; add it")
-    if mass is None:
-        element.remark("inertial", "<inertial> has no <mass> and no moments; the link has none")
-        return Inertia()
-    if tensor is None:
-        element.remark("point", "<inertial> has no <inertia>; it is a point mass")
     origin = origin_pose(_only(element, "origin"))
-    return Inertia(mass.number("value"), about_com=about_com).moved(origin)
+    if mass is None and (about_com.any() or element.all("density")):
+        element.fault("<inertial> has no <mass>, and one is meant", "add it", "it is taken for 0")
+    elif mass is None:
+        element.remark("inertial", "<inertial> has no <mass> and no moments; the link has none")
+    elif tensor is None:
+        element.remark("point", "<inertial> has no <inertia>; it is a point mass")
+    value = 0.0 if mass is None else mass.number("value")
+    return Inertia(value, about_com=about_com).moved(origin)
 
 
 def _tensor(element: Element) -> np.ndarray:
@@ -450,14 +491,17 @@ def _product(element: Element, name: str, mirrored: str) -> float:
 
 
 def _only(element: Element, tag: str) -> Element | None:
-    """The child with a tag, if there is one; any other must say the same."""
+    """The child with a tag, if there is one; any other must say the same, unless it is excused."""
     found = element.all(tag)
     for other in found[1:]:
-        if not _same(other, found[0]):
-            raise other.error(
-                f"{element} has {len(found)} <{tag}>, the first on line {found[0].line}; keep one"
-            )
-        other.remark(f"second {tag}", f"{element} has a second <{tag}> like the first; one is used")
+        count = f"{element} has {len(found)} <{tag}>, the first on line {found[0].line}"
+        if _same(other, found[0]):
+            like = f"{element} has a second <{tag}> like the first; one is used"
+            other.remark(f"second {tag}", like)
+        elif tag in ("parent", "child"):
+            raise other.error(f"{count}; keep one")
+        else:
+            other.fault(count, "keep one", "the first is used")
     return found[0] if found else None
 
 
@@ -475,107 +519,3 @@ def _at(element: Element) -> Iterator[None]:
         yield
     except ModelError as e:
         raise element.error(f"{element}: {e}") from None
-
-
-# spelling
-
-_CHILDREN = {
-    "robot": ("link", "joint", "material"),
-    "link": ("inertial", "visual", "collision"),
-    "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
-    "inertial": ("origin", "mass", "inertia"),
-}
-# what other programs read and what cannot be meant for the dynamics
-_SKIPPED = {
-    "robot": ("gazebo", "transmission", "ros2_control", "mujoco", "sensor", "xacro:property"),
-    "joint": ("calibration", "safety_controller", "hardwareInterface", "gazebo"),
-    "inertial": (),
-}
-_COSMETIC = ("visual", "collision", "material", "limit")
-_ATTRIBUTES = {
-    "joint": ("name", "type"),
-    "origin": ("xyz", "rpy", "quat_xyzw"),
-    "parent": ("link",),
-    "child": ("link",),
-    "axis": ("xyz",),
-    "limit": ("lower", "upper", "velocity", "effort"),
-    "dynamics": ("damping", "friction", "armature", "spring_stiffness", "spring_reference"),
-    "mimic": ("joint", "multiplier", "offset"),
-    "mass": ("value",),
-    "inertia": ("ixx", "iyy", "izz", "ixy", "ixz", "iyz", "iyx", "izx", "izy"),
-}
-# where every attribute may be left out, so that a misspelt one would be
-_STRICT = ("origin", "mimic", "inertia")
-
-
-def check_spelling(robot: Element) -> None:
-    """Refuse what is not URDF, or is URDF but for a letter; remark on what is skipped."""
-    if robot.tag != "robot":
-        raise robot.error(f"the root element is {robot}; expected <robot> for URDF")
-    for child in robot.children:
-        if child.tag.startswith("xacro:") and child.tag not in _SKIPPED["robot"]:
-            raise child.error(
-                f"{child} is xacro, not URDF; expand it: name the file .xacro, or load it with "
-                "xacro_args={}"
-            )
-    for joint in (joint for other in robot.all("gazebo") for joint in other.all("joint")):
-        joint.remark("loops", f"<gazebo> closes a loop by {joint}, which is left out")
-    for element in _elements(robot):
-        _check_children(element)
-        _check_attributes(element)
-
-
-def _elements(robot: Element) -> Iterator[Element]:
-    """The elements that the dynamics is read from."""
-    yield robot
-    for joint in robot.all("joint"):
-        yield joint
-        yield from joint.children
-    for link in robot.all("link"):
-        yield link
-        for inertial in link.all("inertial"):
-            yield inertial
-            yield from inertial.children
-
-
-def _check_children(element: Element) -> None:
-    """A child that is nearly a known one is misspelt; any other is an extension."""
-    known, skipped = _CHILDREN.get(element.tag, ()), _SKIPPED.get(element.tag)
-    for child in element.children if known else ():
-        if child.tag in known:
-            continue
-        near = _nearly(child.tag, known)
-        if near and near not in _COSMETIC:
-            raise child.error(
-                f"{element} has an unknown element <{child.tag[:60]}>; did you mean <{near}>?"
-            )
-        if near or (skipped is not None and child.tag not in skipped):
-            hint = f"; did you mean <{near}>?" if near else ""
-            child.remark(
-                f"element of {element.tag}",
-                f"{element} has an unknown element <{child.tag[:60]}>, left out{hint}",
-            )
-
-
-@lru_cache(maxsize=1000)
-def _nearly(word: str, known: tuple[str, ...]) -> str | None:
-    return next(iter(difflib.get_close_matches(word[:60].lower(), known, 1, 0.8)), None)
-
-
-def _check_attributes(element: Element) -> None:
-    """An attribute that is nearly a known one, or may be, is misspelt; others are extensions."""
-    known = _ATTRIBUTES.get(element.tag)
-    if known is None:
-        return
-    # those of a namespace may be anything
-    unknown = [name for name in element.attributes if name not in known and ":" not in name]
-    for name in unknown:
-        if element.tag in _STRICT or (element.tag == "dynamics" and _nearly(name, known)):
-            hint = did_you_mean(name[:60], known)
-            raise element.error(
-                f"<{element.tag}> has an unknown attribute {shortened(name)}; {hint}"
-            )
-    if unknown:
-        names = ", ".join(shortened(name) for name in unknown[:4])
-        message = f"<{element.tag}> has unknown attributes {names}, left out"
-        element.remark(f"attributes of {element.tag}", message)

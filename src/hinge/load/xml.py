@@ -16,11 +16,21 @@ from xml.parsers import expat
 
 from ..errors import ModelError, warn_of_model
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_SIZE", "Element", "Remarks", "parse", "shortened"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "MAX_SIZE",
+    "Element",
+    "Remarks",
+    "number_of",
+    "parse",
+    "shortened",
+]
 
 MAX_BYTES = 50_000_000
 MAX_DEPTH = 200
 MAX_ELEMENTS = 500_000
+_MAX_TEXT = 200  # characters that an element keeps of what is no element
 MAX_SIZE = 1e12  # of a length, mass, inertia or any other number, in SI units
 
 # no underscores, no other alphabets: stricter than float(); linear in the length of the token
@@ -28,6 +38,14 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 _CUT_OFF = (expat.errors.XML_ERROR_NO_ELEMENTS, expat.errors.XML_ERROR_UNCLOSED_TOKEN)
 _DECLARED_LATE = re.compile(rb"\s+(?=<\?xml)")
 _TRAILING_NULL = re.compile(rb"(?<=>)\s*\x00[\s\x00]*\Z")
+# what a declaration says, if it is in ASCII; some of Python's other codecs do more than look up
+_ENCODING = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*[\"']([^\"'>]{0,80})"
+)
+_ENCODINGS = (
+    *("utf-8", "utf8", "utf-16", "utf16", "utf-16le", "utf-16be", "us-ascii", "ascii"),
+    *("iso-8859-1", "iso8859-1", "latin-1", "latin1", "windows-1252", "cp1252"),
+)
 _INVALID_TOKEN = expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN]
 _INFINITY = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 
@@ -56,7 +74,7 @@ class Element:
     """One element: its tag, attributes and children, and the file and line where it begins.
 
     remarks: those about the whole document; document, offset: its text, and where in it the element
-    begins.
+    begins; text: the beginning of what it contains besides elements.
     """
 
     tag: str
@@ -67,6 +85,7 @@ class Element:
     remarks: Remarks = field(default_factory=Remarks)
     document: bytes = b""
     offset: int = 0
+    text: str = ""
 
     @property
     def where(self) -> str:
@@ -111,7 +130,7 @@ class Element:
         if default is not None and name not in self.attributes:
             return default
         joined = self._over_lines(name)
-        value = None if joined is None else _number(joined, unbounded)
+        value = None if joined is None else number_of(joined, unbounded)
         if value is None:
             return self.numbers(name, 1, unbounded=unbounded)[0]
         written = f"{name}={shortened(self.string(name))}"
@@ -147,10 +166,13 @@ class Element:
         if default is not None and name not in self.attributes:
             return default
         text = self.string(name)
-        words = text.split()
+        words, parts = text.split(), [part.strip() for part in text.split(",")]
         commas = len(words) > 1 and all(word.endswith(",") for word in words[:-1])
         words = [word.removesuffix(",") for word in words] if commas else words
-        values = [_number(word, unbounded) for word in words]
+        # of the number that is asked for; a single "1,5" may be meant otherwise
+        if count is not None and count > 1 and len(parts) == count:
+            commas, words = True, parts
+        values = [number_of(word, unbounded) for word in words]
         if None in values or count not in (None, len(values)):
             wanted = "number" if unbounded else f"number of at most {MAX_SIZE:g} in size"
             wanted = f"one {wanted}" if count == 1 else f"{count or 'any'} numbers, each a {wanted}"
@@ -171,7 +193,7 @@ def parse(text: str | bytes, source: str) -> Element:
     Refused: what is not well-formed, document types with an internal subset or an external
     identifier, more than 50 MB, 200 levels or half a million elements.  Faults that most readers
     of XML let pass are put right: space before the XML declaration, a zero byte at the end, and
-    comments that contain "--" or are in another encoding.
+    comments that contain "--" or are in another encoding, and text after the root element.
     """
     if len(text) > MAX_BYTES:
         raise ModelError(f"{source}:1: has {len(text)} bytes; at most {MAX_BYTES} are read")
@@ -181,6 +203,12 @@ def parse(text: str | bytes, source: str) -> Element:
 
 
 def _root(data: bytes, source: str, encoding: str | None) -> Element:
+    declared = _ENCODING.match(data) if encoding is None else None
+    name = declared[1].decode("ascii", "replace") if declared else "utf-8"
+    if name.lower().replace("_", "-") not in _ENCODINGS:
+        raise ModelError(
+            f"{source}:1: unknown text encoding {shortened(name)}; save the file as UTF-8"
+        )
     if not data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = _TRAILING_NULL.sub(b"", data)
     space = _DECLARED_LATE.match(data)
@@ -223,13 +251,21 @@ class _Tree:
         self._parser.StartDoctypeDeclHandler = self._doctype
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._text
 
     def read(self) -> Element:
-        """The root element; an ExpatError if there is none."""
+        """The root element; an ExpatError if there is none, or not the end of it."""
         try:
             self._parser.Parse(self._data, True)
         except ModelError:
             raise
+        except expat.ExpatError as e:
+            rest = _without_comments(self._data[self._parser.ErrorByteIndex :])
+            if len(self._open) > 1 or not self._document.children or b"<" in rest:
+                raise
+            root = self._document.children[0]
+            where = f"{root.source}:{self.above + e.lineno}"
+            root.remarks.add("rest", f"{where}: what follows </{root.tag[:60]}> is left out")
         except (LookupError, ValueError) as e:
             raise self._error(1, f"unknown text encoding ({e}); save the file as UTF-8") from None
         return self._document.children[0]
@@ -278,8 +314,13 @@ class _Tree:
     def _end(self, tag: str) -> None:
         self._open.pop()
 
+    def _text(self, data: str) -> None:
+        element = self._open[-1]
+        if len(element.text) < _MAX_TEXT:
+            element.text += data[:_MAX_TEXT]
 
-def _number(token: str, unbounded: bool) -> float | None:
+
+def number_of(token: str, unbounded: bool = False) -> float | None:
     """The value of a token, None if it is not a number or not one that is wanted."""
     if unbounded and _INFINITY.fullmatch(token):
         return -math.inf if token[0] == "-" else math.inf

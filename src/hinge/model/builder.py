@@ -78,7 +78,8 @@ class MechanismBuilder:
         placement = _pose(f"{where}: its placement", placement)
         offset = _pose(f"{where}: its offset", offset)
         inertia = Inertia() if inertia is None else inertia
-        check_inertia(where, inertia, self._nonphysical)
+        hint = '; MechanismBuilder(…, nonphysical="accept") takes it as it is'
+        check_inertia(where, inertia, self._nonphysical, hint)
         self._joint_names.add(joint_name)
         shapes = tuple(visuals), tuple(collisions)
         body = Body(name, -1, joint_name, joint, placement, inertia, offset, *shapes)
@@ -130,7 +131,7 @@ class MechanismBuilder:
                     f"{self._name}: frame {name!r} is on unknown body {body!r}; {hint}"
                 )
             home[name] = Frame(name, home[body].body, home[body].placement @ placement)
-        bodies = [_with_welded(*both) for both in zip(bodies, welded, strict=True)]
+        bodies = [_with_welded(_named(b), links) for b, links in zip(bodies, welded, strict=True)]
         bodies = _resolve_mimics(self._name, bodies)
         return Mechanism(self._name, tuple(bodies), tuple(home.values()), self._gravity)
 
@@ -163,7 +164,7 @@ class MechanismBuilder:
             raise ModelError(f"{self._name}: two bodies or frames are named {name!r}; rename one")
 
 
-def check_inertia(where: str, inertia: Inertia, nonphysical: str = "error") -> None:
+def check_inertia(where: str, inertia: Inertia, nonphysical: str = "error", hint: str = "") -> None:
     """Raise ModelError, or warn, about an inertia that cannot be used or that no body can have."""
     _is_a(f"{where}: its inertia", Inertia, inertia)
     mass = _finite(f"{where}: mass", inertia.mass, ())
@@ -173,7 +174,7 @@ def check_inertia(where: str, inertia: Inertia, nonphysical: str = "error") -> N
     _finite(f"{where}: about_com", inertia.about_com, (3, 3))
     problem = _inertia_problem(inertia)
     if problem and nonphysical == "error":
-        raise ModelError(f"{where}: {problem}")
+        raise ModelError(f"{where}: {problem}{hint}")
     if problem and nonphysical == "warn":
         warn_of_model(f"{where}: {problem}")
 
@@ -214,6 +215,8 @@ def _is_a(what: str, kind: type[T], value: Any) -> T:
     if not isinstance(value, kind):
         known = {Joint: "Revolute(axis=…)", Inertia: "Inertia(mass, com, about_com)"}
         example = known.get(kind, "Transform(rotation, translation)")
+        matrix = kind is Transform and np.shape(value) == (4, 4)
+        example = "Transform.from_matrix(…)" if matrix else example
         raise ModelError(f"{what} is {value!r}; expected such as hinge.{example}")
     return value
 
@@ -231,6 +234,15 @@ def _pose(where: str, X: Transform | None) -> Transform:
     return X if nearest is R else Transform(nearest, X.translation)
 
 
+def _named(body: Body) -> Body:
+    """The body, its shapes with its name for that of their link, unless they have one."""
+    visuals, collisions = (
+        tuple(s if s.link else replace(s, link=body.name) for s in shapes)
+        for shapes in (body.visuals, body.collisions)
+    )
+    return replace(body, visuals=visuals, collisions=collisions)
+
+
 def _with_welded(body: Body, links: list[tuple[Body, Transform]]) -> Body:
     """The body with links welded on at their poses.
 
@@ -242,6 +254,7 @@ def _with_welded(body: Body, links: list[tuple[Body, Transform]]) -> Body:
     inertia = body.inertia
     for link, X in links:
         inertia = inertia + link.inertia.moved(X)
+    links = [(_named(link), X) for link, X in links]
     visuals = [shape.moved(X) for link, X in links for shape in link.visuals]
     collisions = [shape.moved(X) for link, X in links for shape in link.collisions]
     return replace(

@@ -176,7 +176,12 @@ class Mechanism:
         return _lookup("body", name, self._body_numbers, self.name)
 
     def frame(self, name: str) -> Frame:
-        """The named frame."""
+        """The named frame; by the name of a joint, what it moves, where it does."""
+        if isinstance(name, str) and name not in self._frame_numbers:
+            k = self._joint_numbers.get(name)
+            if k is not None:
+                offset = self.bodies[k].offset
+                return Frame(name, k, offset if offset == Transform() else offset.inv)
         return self.frames[_lookup("frame", name, self._frame_numbers, self.name)]
 
     def q_slice(self, joint: str) -> slice:

@@ -41,6 +41,7 @@ class Shape:
     z, the capsule's without its caps) · ellipsoid (three half axes) · plane (half x, half y, 0 for
     endless) · mesh (scale x, y, z), read from the file `mesh`, unless it has its `triangles`.
 
+    link: the link or body of the file that it is on, before fixed joints are merged; not compared.
     may_read: whether the mesh is opened to be drawn; a robot file that names one far away from
     itself has no say over that.
     """
@@ -53,6 +54,7 @@ class Shape:
     name: str = ""
     may_read: bool = True
     triangles: Triangles | None = field(default=None, repr=False)
+    link: str = field(default="", compare=False)
 
     def moved(self, X_AB: Transform) -> Shape:
         """This shape, given in frame B, in frame A."""

@@ -84,8 +84,9 @@ def load(
     text = str(path_or_text).lstrip()
     with during(f"loading {'a text' if text.startswith('<') else text}"):
         found = load_closed(path_or_text, floating_base, package_dirs, *limits)
-        loops = [LoopConstraint(*loop) for loop in found[1]]
-        return Robot(found[0], constraints=loops, device=device)
+        loops = [LoopConstraint(*loop) for loop in found.loops]
+        drives = found.actuators
+        return Robot(found.mechanism, constraints=loops, device=device, actuators=drives)
 
 
 def load_description(

@@ -18,6 +18,7 @@ from ..algorithms.declare import ALGORITHMS
 from ..algorithms.singular import loose_joint, why_singular
 from ..errors import ArgumentError, ImmutableError, SingularError
 from ..functions.compile import compile_for
+from ..model.actuator import Actuator, acting_on, check_actuators
 from ..model.mechanism import Mechanism, did_you_mean
 from ..model.parameters import PARAMETERS, with_parameters
 from ..runtime.arguments import Argument, broadcast
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Front"]
 
+_ENDLESS = (
+    " (robot.lower and robot.upper are infinite where a joint has no limit: take the entries of "
+    "those that have one, robot.q_slice)"
+)
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -54,6 +59,7 @@ class Front(JointData):
         parameters: Sequence[str] = (),
         constraints: Sequence[Constraint] = (),
         device: str = "cpu",
+        actuators: Sequence[Actuator] = (),
     ) -> None:
         """dtype: of the arithmetic, float64 or float32; threads: for batches, None: all cores.
 
@@ -61,6 +67,7 @@ class Front(JointData):
         "inertia" (…, n_bodies, 10), "placement" (…, n_bodies, 12); see `hinge.model.parameters`.
         constraints: that close its loops, in `assemble` and `simulate` unless others are given.
         device: where it computes, "cpu" or an NVIDIA card: "cuda", "cuda:1"; see docs/gpu.md.
+        actuators: what drives its joints.
         """
         if not isinstance(mechanism, Mechanism):
             raise ArgumentError(
@@ -80,6 +87,7 @@ class Front(JointData):
         self._threads, self._constraints = threads, as_constraints(where, constraints)
         self._parameters, self._numbers = names, {}
         self._device = check_device(where, device)
+        self._actuators = check_actuators(where, mechanism, actuators)
         self._check_constraints()
         self._start()
 
@@ -157,6 +165,11 @@ class Front(JointData):
     def constraints(self) -> tuple[Constraint, ...]:
         """What closes its loops, where no other constraints are given."""
         return self._constraints
+
+    @property
+    def actuators(self) -> tuple[Actuator, ...]:
+        """The motors and servos that its file has; `control.ActuatorForces` is their law."""
+        return self._actuators
 
     @property
     def alg(self) -> Algorithms:
@@ -410,7 +423,8 @@ class Front(JointData):
     def _with_mechanism(self, mechanism: Mechanism) -> Self:
         """A robot like this one of another mechanism: what `hinge.edit` gives back."""
         other = object.__new__(type(self))
-        other.__setstate__({**self.__getstate__(), "_mechanism": mechanism})
+        left = acting_on(mechanism, self._actuators)
+        other.__setstate__({**self.__getstate__(), "_mechanism": mechanism, "_actuators": left})
         other._check_constraints()
         return other
 
@@ -532,9 +546,8 @@ class Front(JointData):
         shape, holds = self._keep(("array", name, *held.values()), describe)
         if name not in ("q", "q0", "q1"):
             return Argument(name, value, shape, holds)
-        return Argument(
-            name, value, shape, holds, self._check_quaternions, self._quaternions_in_range
-        )
+        sound = self._check_quaternions, self._quaternions_in_range
+        return Argument(name, value, shape, holds, *sound, endless=_ENDLESS)
 
     def _quaternions(self) -> Iterator[tuple[str, slice]]:
         """The joints that have one, and where it is in q."""

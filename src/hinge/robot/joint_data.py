@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..model.actuator import Actuator
 from ..model.joints import Free, Joint, Spherical, Translation
 from ..model.mechanism import Mechanism
 
@@ -20,6 +21,7 @@ class JointData:
     """
 
     _mechanism: Mechanism
+    _actuators: tuple[Actuator, ...]
     _kept: dict[Any, Any]
 
     @property
@@ -29,11 +31,11 @@ class JointData:
 
     @property
     def actuated(self) -> tuple[str, ...]:
-        """Joints that can be driven: neither a floating base, nor one that mimics another, nor one
-        whose effort limit is 0.
+        """Joints that can be driven: those of its actuators, if it has some; else all but a
+        floating base, those that mimic others and those whose effort limit is 0.
         """
         if "actuated" not in self._kept:
-            self._kept["actuated"] = _driven(self._mechanism)
+            self._kept["actuated"] = _driven(self._mechanism, self._actuators)
         return self._kept["actuated"]
 
     @property
@@ -104,11 +106,17 @@ def _floating(mech: Mechanism) -> set[int]:
     return found
 
 
-def _driven(mech: Mechanism) -> tuple[str, ...]:
-    """Joints that something can drive."""
+def _driven(mech: Mechanism, actuators: tuple[Actuator, ...]) -> tuple[str, ...]:
+    """Joints that something can drive; a force on a follower drives its leader."""
     floating, moving = _floating(mech), enumerate(mech.bodies[1:], 1)
     own = (b for k, b in moving if k not in floating and b.joint.mimic is None)
-    return tuple(b.joint_name for b in own if np.any(b.joint.effort_limit))
+    bodies = [mech.bodies[mech.joint_index(name)] for a in actuators for name in a.joints]
+    driven = {b.joint.mimic.joint if b.joint.mimic else b.joint_name for b in bodies}
+    return tuple(
+        b.joint_name
+        for b in own
+        if np.any(b.joint.effort_limit) and (not actuators or b.joint_name in driven)
+    )
 
 
 def _datum(joint: Joint, name: str) -> np.ndarray:

@@ -48,6 +48,7 @@ class Argument(NamedTuple):
     check: says what is wrong with a sample that has the right shape and finite entries, or "".
     in_range: the same sample in other numbers, where these are out of the range of a dtype.
     timed: it has a dimension for time before all others.
+    endless: what to say of an entry that is infinite.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Argument(NamedTuple):
     check: Callable[[np.ndarray], str] = no_check
     in_range: Callable[[np.ndarray, np.dtype], np.ndarray] = as_it_is
     timed: bool = False
+    endless: str = ""
 
     @property
     def expected(self) -> str:
@@ -241,5 +243,6 @@ def _wrong(a: Argument, x: np.ndarray) -> str:
     if not finite.all():
         bad = np.argwhere(~finite)[0]
         entry = ", ".join(map(str, bad))
-        return f"{a.name}[{entry}] is {x[tuple(bad)]}; expected finite numbers"
+        hint = a.endless if np.isinf(x[tuple(bad)]) else ""
+        return f"{a.name}[{entry}] is {x[tuple(bad)]}; expected finite numbers{hint}"
     return a.check(x)

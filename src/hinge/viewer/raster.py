@@ -7,6 +7,7 @@ import numpy as np
 __all__ = ["Seen", "rasterize"]
 
 _TINY = 1e-12
+_ROWS, _PIXELS = 1 << 18, 1 << 20  # of triangles, in one chunk
 
 
 class Seen:
@@ -39,7 +40,8 @@ def rasterize(
     """The nearest face of each pixel, −1 for none, and 1 / depth there, both (height · width,).
 
     points: (V, 3), column, row and depth of vertices; faces that reach behind the eye are left out.
-    A triangle is cut into rows of pixels, on each of which 1 / depth is linear.
+    A triangle is cut into rows of pixels, on each of which 1 / depth is linear; long lists of rows
+    and of pixels are worked through in chunks.
     """
     corners = points[faces]
     area = _area(corners[:, 0, :2], corners[:, 1, :2], corners[:, 2, :2])
@@ -47,16 +49,26 @@ def rasterize(
     high = np.floor(corners[..., 1].max(axis=1) - 0.5).clip(-1, height - 1) + 1
     ahead = (corners[..., 2] > 0).all(axis=1) & (np.abs(area) > _TINY) & (high > low)
     index = np.flatnonzero(ahead)
-    one, row = _spread(low[index].astype(int), high[index].astype(int))
-    first, last, near, slope = _rows(corners[index], area[index], one, row, width)
-    span, column = _spread(first, last)
-    pixel = row[span] * width + column
-    nearness = near[span] + slope[one[span]] * column
+    low, high = low.astype(int), high.astype(int)
     nearest, owner = np.zeros(width * height), np.full(width * height, -1)
-    np.maximum.at(nearest, pixel, nearness)
-    won = nearness == nearest[pixel]
-    owner[pixel[won]] = index[one[span[won]]]
+    for some in _chunks(index, (high - low)[index], _ROWS):
+        one, row = _spread(low[some], high[some])
+        first, last, near, slope = _rows(corners[some], area[some], one, row, width)
+        for rows in _chunks(np.arange(len(row)), np.maximum(last - first, 0), _PIXELS):
+            span, column = _spread(first[rows], last[rows])
+            span = rows[span]
+            pixel = row[span] * width + column
+            nearness = near[span] + slope[one[span]] * column
+            np.maximum.at(nearest, pixel, nearness)
+            won = nearness == nearest[pixel]
+            owner[pixel[won]] = some[one[span[won]]]
     return owner, nearest
+
+
+def _chunks(items: np.ndarray, sizes: np.ndarray, most: int) -> list[np.ndarray]:
+    """The items in runs, each of about that size or of one item."""
+    group = (np.cumsum(sizes) - sizes) // most
+    return np.split(items, np.flatnonzero(np.diff(group)) + 1)
 
 
 def _rows(

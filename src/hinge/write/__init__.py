@@ -8,7 +8,10 @@ from typing import Any
 
 from ..edit.rebuild import mechanism_in
 from ..errors import ArgumentError, ModelError
+from ..model.actuator import Actuator
 from ..model.mechanism import Mechanism
+from .losses import Losses
+from .mesh_files import MeshFiles
 from .whole import check_place, written_whole
 
 __all__ = ["save"]
@@ -16,20 +19,37 @@ __all__ = ["save"]
 _FORMATS = {".urdf": "URDF", ".xml": "MJCF", ".mjcf": "MJCF"}
 
 
-def save(robot: Any, path: str | Path, *, overwrite: bool = False, lenient: bool = False) -> Path:
+def save(
+    robot: Any,
+    path: str | Path,
+    *,
+    overwrite: bool = False,
+    lenient: bool = False,
+    copy_meshes: bool = True,
+) -> Path:
     """Write a robot or a mechanism into a file, `.urdf` or `.xml` (MJCF), whole or not at all.
 
     What the format cannot hold and the dynamics needs is refused by name; with `lenient` it is left
     out with a `ModelWarning`, as shapes and limits that it cannot hold always are.
     overwrite: replace a file that is there already, which is refused otherwise; its mode stays, and
     of a link what it leads to is replaced.
+    copy_meshes: copy meshes that lie elsewhere into `meshes` beside the file, so that the folder
+    can be moved; else the file names them where they are, which a warning says.
     """
     mech = mechanism_in("save", robot)
     place = _place(path, overwrite)
-    closing = [f"{c.left} to {c.right}" for c in getattr(robot, "constraints", ())]
-    text = _text(mech, closing, place, lenient)
-    with written_whole("save", place, overwrite) as beside:
-        beside.write_text(text, encoding="utf-8")
+    losses = Losses(mech.name, _FORMATS[place.suffix.lower()], lenient)
+    meshes = MeshFiles(place.absolute().parent, copy_meshes, losses)
+    for c in getattr(robot, "constraints", ()):
+        losses.lose("constraints that close loops", f"{c.left} to {c.right}")
+    text = _text(mech, getattr(robot, "actuators", ()), meshes, losses)
+    try:
+        with meshes.copied(), written_whole("save", place, overwrite) as beside:
+            beside.write_text(text, encoding="utf-8")
+    except FileExistsError as problem:
+        raise _exists(problem.filename or place) from None
+    except OSError as problem:
+        raise ArgumentError(f"cannot write {str(place)!r}: {problem.strerror or problem}") from None
     return place
 
 
@@ -45,23 +65,24 @@ def _place(path: Any, overwrite: bool) -> Path:
         )
     check_place("save", place)
     if place.exists() and not overwrite:
-        raise ArgumentError(
-            f"{str(place)!r} is there already; save with overwrite=True, or under another name"
-        )
+        raise _exists(place)
     return place
 
 
-def _text(mech: Mechanism, closing: list[str], place: Path, lenient: bool) -> str:
-    from .losses import Losses
+def _exists(place: str | Path) -> ArgumentError:
+    return ArgumentError(
+        f"{str(place)!r} is there already; save with overwrite=True, or under another name"
+    )
+
+
+def _text(
+    mech: Mechanism, actuators: tuple[Actuator, ...], meshes: MeshFiles, losses: Losses
+) -> str:
     from .mjcf import mjcf_text
     from .urdf import urdf_text
 
-    kind = _FORMATS[place.suffix.lower()]
-    losses = Losses(mech.name, kind, lenient)
     _check_names(mech)
-    for names in closing:
-        losses.lose("constraints that close loops", names)
-    text = (urdf_text if kind == "URDF" else mjcf_text)(mech, place.absolute().parent, losses)
+    text = (urdf_text if losses.kind == "URDF" else mjcf_text)(mech, actuators, meshes, losses)
     losses.tell()
     return text
 

@@ -11,7 +11,7 @@ class Losses:
     """What is lost in writing, of three kinds, each told with names."""
 
     def __init__(self, name: str, kind: str, lenient: bool) -> None:
-        self._name, self._kind, self._lenient = name, kind, lenient
+        self._name, self.kind, self._lenient = name, kind, lenient
         self._refused: dict[str, list[str]] = {}
         self._lost: dict[str, list[str]] = {}
         self._left_out: dict[str, list[str]] = {}
@@ -35,11 +35,11 @@ class Losses:
             only_lost = needed.keys() <= self._lost.keys()
             hint = "; lenient=True leaves it out" if only_lost else ""
             raise ModelError(
-                f"{self._name!r} cannot be saved as {self._kind}: {_listed(needed)}{hint}"
+                f"{self._name!r} cannot be saved as {self.kind}: {_listed(needed)}{hint}"
             )
         missing = {**self._left_out, **self._lost}
         if missing:
-            warn_of_model(f"{self._name!r} saved as {self._kind}: {_listed(missing)}")
+            warn_of_model(f"{self._name!r} saved as {self.kind}: {_listed(missing)}")
 
 
 def _listed(found: dict[str, list[str]]) -> str:

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import os
 import xml.etree.ElementTree as ET
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from ..algebra.rotation import quaternion_exp, quaternion_from_matrix
 from ..algebra.spatial import Transform
 from ..load.mujoco_state import SPLIT
+from ..model.actuator import Actuator
 from ..model.joints import Free, Joint, Prismatic, Revolute, Spherical, Translation
 from ..model.mechanism import Body, Frame, Mechanism
 from ..model.shapes import Shape
 from .losses import Losses
-from .parts import add, as_text, at_joints, has_inertia, mesh_name, number, numbers, the_one
+from .mesh_files import MeshFiles
+from .parts import add, as_text, at_joints, has_inertia, number, numbers, the_one
 
 __all__ = ["mjcf_text"]
 
@@ -49,10 +51,12 @@ _ONLY_SEEN = {"group": "2", "contype": "0", "conaffinity": "0"}
 _HIDDEN = {"group": "3"}
 
 
-def mjcf_text(mech: Mechanism, folder: Path, losses: Losses) -> str:
-    """The text of an MJCF file; folder: where it will lie, for names of meshes."""
+def mjcf_text(
+    mech: Mechanism, actuators: Iterable[Actuator], meshes: MeshFiles, losses: Losses
+) -> str:
+    """The text of an MJCF file; meshes: what the file names."""
     mech = at_joints(mech, (k for k, b in enumerate(mech.bodies) if k and _turned(b)))
-    return as_text(_Writer(mech, folder, losses).document())
+    return as_text(_Writer(mech, meshes, losses).document(actuators))
 
 
 def _turned(b: Body) -> bool:
@@ -65,15 +69,15 @@ def _turned(b: Body) -> bool:
 class _Writer:
     """One document: the mechanism, its meshes, and what is lost of it."""
 
-    def __init__(self, mech: Mechanism, folder: Path, losses: Losses) -> None:
-        self.mech, self.folder, self.losses = mech, folder, losses
+    def __init__(self, mech: Mechanism, files: MeshFiles, losses: Losses) -> None:
+        self.mech, self.files, self.losses = mech, files, losses
         self.meshes: dict[tuple[str, str], str] = {}
         self.geoms: set[str] = set()
         self.children: list[list[int]] = [[] for _ in mech.bodies]
         for p, k in mech.outward():
             self.children[p].append(k)
 
-    def document(self) -> ET.Element:
+    def document(self, actuators: Iterable[Actuator]) -> ET.Element:
         root = ET.Element("mujoco", model=self.mech.name)
         flags = {"angle": "radian", "autolimits": "true", "inertiafromgeom": "false"}
         add(root, "compiler", **flags, fusestatic="false")
@@ -84,6 +88,10 @@ class _Writer:
             add(assets, "mesh", name=name, file=file, scale=scale, inertia="shell")
         root.extend([assets, world] if self.meshes else [world])
         self.equality(root)
+        section = ET.Element("actuator")
+        for actuator in actuators:
+            self.actuator(section, actuator)
+        root.extend([section] * (len(section) > 0))
         return root
 
     # bodies
@@ -255,6 +263,20 @@ class _Writer:
                 pair = {"joint1": b.joint_name, "joint2": mimic.joint}
                 add(element, "joint", **pair, polycoef=law)
 
+    def actuator(self, section: ET.Element, a: Actuator) -> None:
+        """A motor or servo of one joint, by the numbers of its law."""
+        if a.dynamics or len(a.joints) != 1 or len(a.gears) != 1:
+            self.losses.leave_out("actuators without a law, or of several joints,", a.name)
+            return
+        attributes = {"gainprm": numbers(a.gain), "biasprm": numbers(a.bias)}
+        for name, values in (("gaintype", a.gain[1:]), ("biastype", a.bias)):
+            attributes |= {name: "affine"} if any(values) else {}
+        for name, ends in (("ctrlrange", a.control_range), ("forcerange", a.force_range)):
+            if np.isfinite(ends).any():
+                attributes[name] = numbers(np.clip(ends, -_NO_LIMIT, _NO_LIMIT))
+        gear = number(a.gears[0])
+        add(section, "general", name=a.name, joint=a.joints[0], gear=gear, **attributes)
+
     # what is on a body
 
     def frames_on(self, k: int) -> list[Frame]:
@@ -323,7 +345,13 @@ class _Writer:
             what = f"meshes that are not there, or that MuJoCo cannot read ({_MESHES}), of"
             self.losses.leave_out(what, b.name)
             return None
-        asked = mesh_name(shape, self.folder), numbers(shape.size)
+        if not shape.may_read:
+            what = (
+                "meshes far from the robot's own file, unless that is loaded with package_dirs, of"
+            )
+            self.losses.leave_out(what, b.name)
+            return None
+        asked = self.files.name(shape), numbers(shape.size)
         return {"mesh": self.meshes.setdefault(asked, f"mesh{len(self.meshes)}")}
 
 

@@ -1,12 +1,10 @@
-"""What both formats share: numbers as text, names of meshes, bodies framed at their joints."""
+"""What both formats share: numbers as text, bodies framed at their joints."""
 
 from __future__ import annotations
 
-import os
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,14 +12,12 @@ import numpy as np
 from ..algebra.spatial import Inertia, Transform
 from ..model.joint import PerDof
 from ..model.mechanism import Frame, Mechanism
-from ..model.shapes import Shape
 
 __all__ = [
     "add",
     "as_text",
     "at_joints",
     "has_inertia",
-    "mesh_name",
     "number",
     "numbers",
     "the_one",
@@ -48,18 +44,6 @@ def the_one(values: PerDof) -> float | None:
 def has_inertia(inertia: Inertia) -> bool:
     """Whether there is any."""
     return bool(inertia.mass or inertia.about_com.any())
-
-
-def mesh_name(shape: Shape, folder: Path) -> str:
-    """How a file in a folder names the mesh of a shape: relative, if it lies there or below."""
-    path = shape.mesh or ""
-    if "://" in path or not Path(path).is_absolute():
-        return path
-    return Path(os.path.relpath(path, folder)).as_posix() if _is_below(path, folder) else path
-
-
-def _is_below(path: str, folder: Path) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 def add(parent: ET.Element, tag: str, **attributes: str) -> ET.Element:

@@ -7,18 +7,20 @@ shifted along the axis, the link at the joint is called "name/moving" and carrie
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from ..algebra.spatial import Inertia, Transform
 from ..load.urdf import turn_z_to
+from ..model.actuator import Actuator
 from ..model.joints import Free, Joint, Planar, Prismatic, Revolute
 from ..model.mechanism import Body, Mechanism
 from ..model.shapes import Shape
 from .losses import Losses
-from .parts import add, as_text, at_joints, has_inertia, mesh_name, number, numbers, the_one
+from .mesh_files import MeshFiles
+from .parts import add, as_text, at_joints, has_inertia, number, numbers, the_one
 
 __all__ = ["urdf_text"]
 
@@ -31,15 +33,26 @@ _KINDS: dict[type[Joint], str] = {
     Free: "floating",
     Planar: "planar",
 }
+_INTERFACES = {
+    **dict.fromkeys(("effort", "motor"), "Effort"),
+    "position": "Position",
+    "velocity": "Velocity",
+}
 _SPLIT = ("Universal", "Cylindrical", "Translation")
 
 
-def urdf_text(mech: Mechanism, folder: Path, losses: Losses) -> str:
-    """The text of a URDF file; folder: where it will lie, for names of meshes."""
+def urdf_text(
+    mech: Mechanism, actuators: Iterable[Actuator], meshes: MeshFiles, losses: Losses
+) -> str:
+    """The text of a URDF file; meshes: what the file names."""
     if mech.gravity != _GRAVITY:
         losses.lose(f"gravity, which readers take for {_GRAVITY}", str(mech.gravity))
     mech = at_joints(mech, (k for k, b in enumerate(mech.bodies) if k and _absorbed(b) is None))
-    return as_text(_Writer(mech, folder, losses).robot())
+    writer = _Writer(mech, meshes, losses)
+    root = writer.robot()
+    for actuator in actuators:
+        writer.transmission(root, actuator)
+    return as_text(root)
 
 
 def _absorbed(b: Body) -> tuple[Transform, np.ndarray] | None:
@@ -61,8 +74,8 @@ def _absorbed(b: Body) -> tuple[Transform, np.ndarray] | None:
 class _Writer:
     """One document: the mechanism, and what is lost of it."""
 
-    def __init__(self, mech: Mechanism, folder: Path, losses: Losses) -> None:
-        self.mech, self.folder, self.losses = mech, folder, losses
+    def __init__(self, mech: Mechanism, meshes: MeshFiles, losses: Losses) -> None:
+        self.mech, self.meshes, self.losses = mech, meshes, losses
         self.taken = set(mech.joint_names)
 
     def robot(self) -> ET.Element:
@@ -108,7 +121,7 @@ class _Writer:
         _origin(element, shape.placement)
         geometry = add(element, "geometry")
         if shape.kind == "mesh":
-            name = mesh_name(shape, self.folder)
+            name = self.meshes.name(shape)
             add(geometry, "mesh", filename=name, scale=numbers(shape.size))
         else:
             names = _SIZES[shape.kind]
@@ -177,6 +190,24 @@ class _Writer:
             joint += "_"
         self.taken.add(joint)
         self.ends(add(root, "joint", name=joint, type="fixed"), parent, name, X)
+
+    def transmission(self, root: ET.Element, a: Actuator) -> None:
+        """An actuator of one joint: by what it is commanded, and its gear."""
+        interface = _INTERFACES.get(a.type)
+        if interface is None or len(a.joints) != 1:
+            self.losses.leave_out("actuators of other types, or of several joints,", a.name)
+            return
+        if len(a.gears) != 1 or a != Actuator(
+            a.name, a.type, a.joints, a.gears, dynamics=a.dynamics
+        ):
+            self.losses.leave_out("gains and ranges of actuators,", a.name)
+        element = add(root, "transmission", name=f"{a.name}_transmission")
+        add(element, "type").text = "transmission_interface/SimpleTransmission"
+        named = f"hardware_interface/{interface}JointInterface"
+        add(add(element, "joint", name=a.joints[0]), "hardwareInterface").text = named
+        motor = add(element, "actuator", name=a.name)
+        add(motor, "hardwareInterface").text = named
+        add(motor, "mechanicalReduction").text = number(a.gears[0] if a.gears else 1.0)
 
     def ends(self, joint: ET.Element, parent: str, child: str, X: Transform) -> None:
         add(joint, "parent", link=parent)
