@@ -39,6 +39,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:
 def pytest_addoption(parser):
     parser.addoption("--leave", metavar="FILE", help="write down what skips and what is raised")
     parser.addoption("--after", metavar="FILE", help="run what skipped in a run with --leave")
+    parser.addoption("--site", metavar="FOLDER", help="a built site, to be looked at in a browser")
 
 
 def pytest_collection_modifyitems(config, items):

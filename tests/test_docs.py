@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import operator
 import pydoc
 import re
 import sys
@@ -13,30 +14,25 @@ import pytest
 
 import hinge
 from pages import DOCS, PAGES, ROOT, blocks, called, missing, targets
+from remarks import Remarks, agree
 from test_shape_of_code import LAYERS
-
-
-def shapes(code):
-    """The shapes that comments behind `print(….shape)` say."""
-    return re.findall(
-        r"^ *print\([^,]+\.shape\) +# (\([\d, ]*\)|torch\.Size\([^)]*\))", code, flags=re.M
-    )
 
 
 # pages show what is left out of a file
 @pytest.mark.filterwarnings("ignore::hinge.ModelWarning")
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=called)
 def test_code_on_the_page_runs(page, tmp_path, monkeypatch, capsys, own_algorithms):
-    """It prints no NaN, and the shapes that it says."""
+    """It prints no NaN, and the numbers and shapes that its comments say."""
     if absent := missing("\n".join(blocks(page))):
         pytest.skip(f"{', '.join(absent)} is not installed")
     monkeypatch.chdir(tmp_path)
     scope: dict = {}
     for number, code in enumerate(blocks(page), 1):
+        remarks = Remarks(code)
+        scope["print"] = remarks.shown(print)
         exec(compile(code, f"{called(page)}, block {number}", "exec"), scope)
-        printed = capsys.readouterr().out
-        assert set(shapes(code)) <= set(printed.splitlines())
-        assert not re.search(r"\bnan\b", printed)
+        assert not list(remarks.wrong(scope))
+        assert not re.search(r"\bnan\b", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=called)
@@ -48,8 +44,39 @@ def test_pages_begin_with_what_the_base_install_has(page):
     assert set(imported) <= base
 
 
-def test_some_pages_say_shapes():
-    assert sum(len(shapes(code)) for page in PAGES for code in blocks(page)) >= 5
+@pytest.mark.parametrize(
+    ("comment", "printed", "agrees"),
+    [
+        ("# 8e-7 J", "68.50278095660855", False),
+        ("# 8e-7 J", "8.4e-07", True),
+        ("# 3e-14 J", "1.1e-14", True),
+        ("# 3e-14 J", "3e-13", False),
+        ("# 2 mm", "0.0018666", True),
+        ("# 2 mm", "0.0026", False),
+        ("# 1.51, −0.6: it comes back", "1.508 -0.5977", True),
+        ("# 1.51, −0.6: it comes back", "-0.5977 1.508", False),
+        ("# 1.51, −0.6: it comes back", "1.508 0.5977", False),
+        ("# 1000 reached", "999 reached", False),
+        ("# (1001,) (1001, 7) …", "(1001,) (1001, 7) (1001, 7)", True),
+        ("# (3, 3)", "(3, 4)", False),
+        ("# in 3-D, float32, ∂²τ, http://localhost:8080", "", True),
+    ],
+)
+def test_numbers_of_comments_are_compared_with_what_is_printed(comment, printed, agrees):
+    assert agree(comment, printed) == agrees
+
+
+@pytest.mark.parametrize("said", [(2, 3), (3, 2)])
+def test_shapes_of_comments_are_compared_with_what_there_is(said):
+    code = f"import numpy as np\nx = np.ones((2, 3))  # {said}, twice\nx, x  # {said} each\n"
+    remarks, scope = Remarks(code), {}
+    exec(code, scope)
+    assert len(list(remarks.wrong(scope))) == (0 if said == (2, 3) else 3)
+
+
+def test_some_pages_say_numbers():
+    behind = r"^ *print\(.*\) +# .*\d"
+    assert sum(len(re.findall(behind, page.read_text(), re.M)) for page in PAGES) > 60
 
 
 PROJECT = re.compile(
@@ -141,6 +168,18 @@ PUBLIC = {
     "spatial.so3": hinge.spatial.so3.__all__,
     "zoo": hinge.zoo.__all__,
 }
+
+
+NAMESPACES = {*PUBLIC, "casadi", "jax", "torch"} - {"hinge", "Robot"}
+
+
+@pytest.mark.parametrize("module", sorted(NAMESPACES))
+def test_a_namespace_shows_its_public_names(module):
+    """What completion shows: not what a module imports, nor the files that it is made of."""
+    if module == "casadi":
+        pytest.importorskip("casadi", reason="casadi is not installed")
+    found = pydoc.locate(f"hinge.{module}") or operator.attrgetter(module)(hinge)
+    assert dir(found) == sorted(found.__all__)
 
 
 @pytest.mark.parametrize("module", PUBLIC)

@@ -38,8 +38,8 @@ CHAPTERS: dict[str, str] = {
     "spatial": "spatial spatial.so3 spatial.se3",
     "editing": "edit",
     "zoo": "zoo",
-    "functions": "compile Kernel rollout Rollout grad hessian jacobian jvp vjp atan2 less maximum "
-    "minimum where",
+    "functions": "compile Kernel rollout Rollout grad hessian jacobian jvp vjp atan2 less greater "
+    "maximum minimum where",
     "large_batches": "in_blocks stream ReducingRollout Reduction Sum Mean Max Min Last Histogram",
     "algorithms": "algorithms",
     "jax": "jax",

@@ -109,6 +109,7 @@ __all__ = [
     "edit",
     "exciting_trajectory",
     "grad",
+    "greater",
     "hessian",
     "identify",
     "in_blocks",
@@ -176,6 +177,7 @@ _LATER = {
     "edit": "",
     "exciting_trajectory": "identification.excitation",
     "grad": "functions.derivatives",
+    "greater": "graph.functions",
     "hessian": "functions.derivatives",
     "identify": "identification.fit",
     "in_blocks": "robot.blocks",
@@ -209,7 +211,7 @@ if TYPE_CHECKING:
     from .functions.reducing import ReducingRollout
     from .functions.reductions import Histogram, Last, Max, Mean, Min, Reduction, Sum
     from .functions.rollout import rollout
-    from .graph.functions import atan2, less, maximum, minimum, where
+    from .graph.functions import atan2, greater, less, maximum, minimum, where
     from .identification.base import base_parameters
     from .identification.excitation import exciting_trajectory
     from .identification.fit import Identification, identify

@@ -5,6 +5,7 @@ import gc
 import inspect
 import pickle
 import pydoc
+import re
 import threading
 import weakref
 from functools import partial
@@ -16,6 +17,7 @@ import hinge
 from hinge import ArgumentError, HingeError, Robot, zoo
 from hinge.model.parameters import parameters, with_parameters
 from hinge.robot.method import Method
+from hinge.robot.synonyms import METHODS
 from hinge.runtime.door import Door
 from marks import short_way
 from mechanisms import EPS, assert_close, gripper, random_state
@@ -510,3 +512,40 @@ def use(robot: hinge.Robot, q: np.ndarray) -> None:
 def test_a_type_checker_knows_what_methods_take(tmp_path):
     found, marked = wrong_lines(tmp_path, PROGRAM)
     assert found == marked
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_names_of_other_libraries_lead_to_ours(name):
+    robot = zoo.arm(2)
+    for ours in METHODS[name]:
+        assert hasattr(robot, ours)
+    with pytest.raises(
+        AttributeError, match=re.escape(f"'Robot' object has no attribute {name!r}")
+    ):
+        getattr(robot, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("forward_kinematics", "'poses' or 'frame_pose'"),
+        ("fk", "'poses' or 'frame_pose'"),
+        ("computeJointJacobians", "'jacobian'"),
+        ("jacobianTimeVariation", "'velocity_product_acceleration'"),
+        ("nle", "'bias_forces'"),
+        ("nonLinearEffects", "'bias_forces'"),
+        ("ik", "'inverse_kinematics'"),
+    ],
+)
+def test_what_is_meant_is_said_and_nothing_else_suggested(name, ours):
+    with pytest.raises(AttributeError, match=f"hinge calls that {ours}") as raised:
+        getattr(zoo.arm(2), name)
+    # Python would suggest the name whose letters are nearest, of the object that it is given
+    assert raised.value.obj is None
+
+
+def test_other_names_are_left_to_python():
+    robot = zoo.arm(2)
+    with pytest.raises(AttributeError) as raised:
+        _ = robot.mass_matrx
+    assert raised.value.obj is robot and not hasattr(robot, "_nothing")

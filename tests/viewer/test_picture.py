@@ -233,3 +233,24 @@ def test_long_films_are_framed_by_their_outermost_points():
     for side in (np.min, np.max):
         ends = side([side(x.points, axis=0) for x in parts], axis=0)
         np.testing.assert_array_equal(side(many.points, axis=0), ends)
+
+
+def red(pixels):
+    """How many pixels are of the colour of forces."""
+    r, g, b = np.moveaxis(pixels.astype(int), -1, 0)
+    return int(((r > 100) & (r - g > 60) & (np.abs(g - b) < 20)).sum())
+
+
+def test_forces_are_arrows_in_pictures_and_films():
+    robot = hinge.zoo.arm(2)
+    weight = 9.81 * robot.total_mass
+    at, along = np.zeros((3, 2, 3)), np.zeros((3, 2, 3))
+    at[..., 0] = 0.3
+    along[1, 0, 2] = weight
+    along[2, 0, 2] = 1e-6 * weight
+    t, q = np.array([0.0, 0.04, 0.08]), np.zeros((3, 2))
+    drawn = [red(frame) for frame in output.film(robot, t, q, (120, 90), (at, along))]
+    assert drawn[1] > 30 and drawn[0] == drawn[2] == 0
+    for force in 0.4 * weight * np.eye(3):
+        beside = np.array([[0.1, -0.2, 0.2]]), force[None]
+        assert red(output.picture(robot, q[0], (240, 180), forces=beside)) > 30

@@ -1,6 +1,7 @@
 """The studio without a browser: what a program, a slider and the mouse do to the robot."""
 
 import ast
+import html
 import re
 import socket
 import sys
@@ -395,7 +396,8 @@ def test_it_listens_here_alone_and_on_the_next_port():
         with hinge.zoo.arm(1).view(port=port, browser=False) as scene:
             assert scene.server.get_host() == "127.0.0.1"
             assert scene.server.get_port() > port
-            assert scene.address in scene._repr_html_()
+            shown = scene._repr_html_()
+            assert scene.address in shown and scene.served.gate.sign in shown
     assert not scene.running
     scene.wait()
     scene.close()
@@ -468,9 +470,28 @@ def test_a_cell_of_a_notebook_shows_the_studio_inline(what, monkeypatch, capsys)
     monkeypatch.setattr(
         server_module.webbrowser, "open", lambda url: pytest.fail("a window opened")
     )
-    scene, html = run_cell(f"import hinge\nrobot = hinge.zoo.pendulum(1)\n{what}")
+    scene, shown = run_cell(f"import hinge\nrobot = hinge.zoo.pendulum(1)\n{what}")
     with scene:
-        (address,) = re.findall(r'<iframe src="([^"]+)"', html)
+        # the page that the scene in the notebook gives way to, where it is
+        (address,) = re.findall(r'location.replace\("([^"]+)"\)', html.unescape(shown))
         with urlopen(address, timeout=20) as page:
             assert page.status == 200 and b"<html" in page.read()
+        with urlopen(address + scene.served.gate.sign, timeout=20) as sign:
+            assert sign.headers["Access-Control-Allow-Origin"] == "*"
     assert capsys.readouterr().out == ""
+
+
+def test_a_notebook_keeps_the_scene_itself():
+    robot = hinge.zoo.arm(2)
+    motion = hinge.simulate(robot, [0.3, 0.2], duration=0.1)
+    f_ext = np.zeros((2, 6))
+    f_ext[1, 5] = 1.0
+    points = np.zeros((len(motion.t), 1, 3))
+    scene = motion.view(browser=False, f_ext=f_ext, forces=(points, points + 1.0))
+    # on bodies and in the world, at each time
+    assert scene.player.arrows.points.shape == (len(motion.t), 3, 3)
+    scene.close()
+    shown = html.unescape(scene._repr_html_())
+    # the recorded scene and the program that plays it, and nobody to ask for more
+    assert "__VISER_EMBED_DATA__" in shown and 'src="' not in shown
+    assert scene.address not in shown

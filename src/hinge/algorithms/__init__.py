@@ -203,6 +203,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class Algorithms(Bound):
     """The algorithms with a mechanism bound: `robot.alg.inverse_dynamics(q, qd, qdd)`.
 

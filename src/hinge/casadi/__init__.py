@@ -4,3 +4,7 @@ from .function import function
 from .methods import robot
 
 __all__ = ["function", "robot"]
+
+
+def __dir__() -> list[str]:
+    return __all__

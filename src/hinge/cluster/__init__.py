@@ -51,6 +51,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def map(
     what: Kernel | Rollout | Callable[..., Any],
     *arrays: Any,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from timeit import Timer
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -18,7 +18,17 @@ from ..errors import SingularError
 from ..motion.trajectory import Trajectory
 from ..robot import Robot
 from ..runtime.progress import during
-from ..viewer.output import FILMS, PAGES, PICTURES, check_ending
+from ..viewer.output import (
+    FILMS,
+    PAGES,
+    PICTURES,
+    check_ending,
+    film,
+    picture,
+    write_film,
+    write_picture,
+)
+from ..viewer.page import write_page
 from ..viewer.server import is_local
 from .common import add_loading, concerns_told, loaded, parser, say
 from .motions import FORCE, pushed, through_its_ranges
@@ -45,16 +55,24 @@ def run(console: Console, given: argparse.Namespace) -> None:
     """Compute, tell, show."""
     if given.output:
         check_ending("demo", given.output, (*PAGES, *PICTURES, *FILMS))
-    motion = _toured(console, given) if given.file else _pushed(console)
-    _times(console, motion, given)
+    shown = _toured(console, given) if given.file else _pushed(console)
+    _times(console, shown.motion, given)
     with concerns_told(console):
-        _show(console, motion, given.output)
+        _show(console, shown, given.output)
 
 
-def _pushed(console: Console) -> Trajectory:
+class Demonstration(NamedTuple):
+    """A motion, the forces that are drawn with it, and what is written above it."""
+
+    motion: Trajectory
+    forces: Any
+    caption: str
+
+
+def _pushed(console: Console) -> Demonstration:
     """The quadruped, and what became of it."""
     with during("compiling the quadruped and the ground below it"):
-        motion, steps, cold, again = pushed()
+        motion, forces, steps, cold, again = pushed()
     _introduce(console, motion.robot)
     sway = np.abs(motion.q[:, 1])
     say(
@@ -67,10 +85,11 @@ def _pushed(console: Console) -> Trajectory:
         f"{steps} steps in {1e3 * again:.1f} ms, {steps * 1e-3 / again:.0f} times as fast as the "
         f"robot itself; with compilation {cold:.2f} s",
     )
-    return motion
+    caption = f"Pushed sideways by {FORCE:g} N (the arrow), its motors bring it back."
+    return Demonstration(motion, forces, caption)
 
 
-def _toured(console: Console, given: argparse.Namespace) -> Trajectory:
+def _toured(console: Console, given: argparse.Namespace) -> Demonstration:
     """The robot of the file, and what its joints have to do."""
     robot = loaded(console, given)
     began = time.perf_counter()
@@ -85,7 +104,7 @@ def _toured(console: Console, given: argparse.Namespace) -> Trajectory:
     )
     if needs := _greatest_effort(motion):
         say(console, needs)
-    return motion
+    return Demonstration(motion, None, f"{robot.name} through its ranges, within limits.")
 
 
 def _introduce(console: Console, robot: Robot) -> None:
@@ -157,26 +176,40 @@ def _shown(seconds: float) -> str:
     return f"{1e9 * seconds:.0f} ns" if seconds < 1e-6 else f"{1e6 * seconds:.2f} µs"
 
 
-def _show(console: Console, motion: Trajectory, output: str | None) -> None:
+def _show(console: Console, shown: Demonstration, output: str | None) -> None:
     """In the browser where somebody sits in front of one, else in files."""
     viser = find_spec("viser") is not None
     if output:
-        _write(console, motion, output)
+        _write(console, shown, output)
     elif viser and sys.stdout.isatty() and is_local():
-        scene = motion.view()
+        scene = shown.motion.view(forces=shown.forces)
+        scene.player.explain(shown.caption)
         say(console, "Ctrl-C ends it")
         scene.wait()
     else:
         for ending in (".html", ".png") if viser else (".png",):
-            _write(console, motion, f"hinge_demo{ending}")
+            _write(console, shown, f"hinge_demo{ending}")
         if not viser:
             say(console, 'to see it move: pip install "hinge-dynamics[view]", or --output x.gif')
 
 
-def _write(console: Console, motion: Trajectory, path: str) -> None:
-    if check_ending("demo", path, (*PAGES, *PICTURES, *FILMS)) in PICTURES:
-        away = np.linalg.norm(motion.robot.difference(motion.q[0], motion.q), axis=-1)
-        motion.robot.draw(motion.q[away.argmax()], path)
+def _write(console: Console, shown: Demonstration, path: str) -> None:
+    motion, forces, caption = shown
+    robot, ending = motion.robot, check_ending("demo", path, (*PAGES, *PICTURES, *FILMS))
+    if ending in PAGES:
+        write_page("demo", path, robot, motion.t, motion.q, forces, caption)
+    elif ending in FILMS:
+        write_film("demo", path, film(robot, motion.t, motion.q, forces=forces))
     else:
-        motion.draw(path)
+        i = _most_to_see(shown)
+        now = None if forces is None else [part[i] for part in forces]
+        write_picture("demo", path, picture(robot, motion.q[i], forces=now))
     say(console, f"wrote {path}")
+
+
+def _most_to_see(shown: Demonstration) -> int:
+    """The time of the greatest force, or else of the pose that is farthest from the first."""
+    if shown.forces is not None:
+        return int(np.linalg.norm(shown.forces[1], axis=(1, 2)).argmax())
+    q = shown.motion.q
+    return int(np.linalg.norm(shown.motion.robot.difference(q[0], q), axis=-1).argmax())

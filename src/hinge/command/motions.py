@@ -13,6 +13,9 @@ from ..model.joints import Free
 from ..model.mechanism import Mechanism
 from ..motion.trajectory import Trajectory
 from ..robot import Robot
+from ..viewer.actor import all_poses, place_of
+from ..viewer.arrows import lengths
+from ..viewer.look import look_of
 from ..viewer.stance import standing
 
 __all__ = ["FORCE", "Push", "pushed", "through_its_ranges"]
@@ -29,9 +32,14 @@ _PART = 0.8  # of the ranges and of the greatest rates that a tour makes use of
 
 
 class Push(NamedTuple):
-    """The motion of the pushed quadruped, its steps, and the seconds they took: cold, and again."""
+    """The motion of the pushed quadruped, its steps, and the seconds they took: cold, and again.
+
+    forces: the push, points and vectors in world axes, each (T, 1, 3); the arrow of a force ends
+    where it pushes.
+    """
 
     motion: Trajectory
+    forces: tuple[np.ndarray, np.ndarray]
     steps: int
     cold: float
     again: float
@@ -51,7 +59,20 @@ def pushed() -> Push:
     ended = time.perf_counter()
     some = slice(None, None, _KEPT)
     motion = Trajectory(robot, t[some], q[some], qd[some], tau[some])
-    return Push(motion, len(t), half - began, ended - half)
+    return Push(motion, _at_the_side(motion, push[some]), len(t), half - began, ended - half)
+
+
+def _at_the_side(motion: Trajectory, push: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Forces (T, 3) on the trunk in its axes, as arrows (T, 1, 3) that end at its side."""
+    mech = motion.robot.mechanism
+    look = look_of(mech)
+    poses = all_poses(motion.robot, motion.q)
+    newton = lengths(mech, place_of(mech, look, poses).size)
+    side = min(mesh.vertices[:, 1].min() for mesh in look.visuals[1])
+    R, p = poses[:, 1, :3, :3], poses[:, 1, :3, 3]
+    vectors = np.einsum("tij,tj->ti", R, push)
+    points = p + side * R[:, :, 1] - newton * vectors
+    return points[:, None], vectors[:, None]
 
 
 def _standing(robot: Robot) -> tuple[Any, np.ndarray]:

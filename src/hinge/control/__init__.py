@@ -35,3 +35,7 @@ __all__ = [
     "time_optimal",
     "tracking",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -41,6 +41,11 @@ __all__ = [
     "reaction_control",
 ]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 # of a task's mean singular value: what is below is not asked of the joints
 _DAMPING = 1e-4
 _STEPS = 3

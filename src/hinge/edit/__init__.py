@@ -26,3 +26,7 @@ __all__ = [
     "with_mesh_inertia",
     "without",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

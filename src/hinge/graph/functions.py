@@ -10,7 +10,7 @@ from .operations import OPERATIONS
 from .scalar import Node
 from .traced import traced
 
-__all__ = ["atan2", "less", "maximum", "minimum", "where"]
+__all__ = ["atan2", "greater", "less", "maximum", "minimum", "where"]
 
 
 def _apply(op: str, *args: Any) -> Any:
@@ -34,6 +34,11 @@ def where(condition: Any, a: Any, b: Any) -> Any:
 def less(a: Any, b: Any) -> Any:
     """1 where a < b, else 0."""
     return _apply("less", a, b)
+
+
+def greater(a: Any, b: Any) -> Any:
+    """1 where a > b, else 0."""
+    return _apply("less", b, a)
 
 
 def minimum(a: Any, b: Any) -> Any:

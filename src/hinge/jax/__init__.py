@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["function", "robot"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def robot(robot: Robot) -> Dynamics:
     """The robot's compiled methods as functions of JAX arrays, called as the robot's are.
 

@@ -33,3 +33,7 @@ __all__ = [
     "simplify",
     "split",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -33,6 +33,7 @@ from .answers import Answer, ByColumns, ByKernel, answer_of, robot_kernel
 from .joint_data import JointData
 from .method import Numbers, compiled, unknown_argument
 from .settings import settled
+from .synonyms import meant_by
 from .through_host import through_host
 
 if TYPE_CHECKING:
@@ -112,6 +113,14 @@ class Front(JointData):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._start()
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Python's own suggestion would be the method whose letters are nearest
+            meant = "" if name.startswith("_") else meant_by(name)
+            message = f"{type(self).__name__!r} object has no attribute {name!r}{meant}"
+            raise AttributeError(message, name=name, obj=None if meant else self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["function", "robot"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def robot(robot: Robot, learn: Sequence[str] = ()) -> Any:
     """The robot's methods on tensors, as an `nn.Module`.
 

@@ -45,6 +45,11 @@ class Camera:
         return cls(middle + _MARGIN * max(float(distance), 1e-3) * out, middle, fov)
 
     @property
+    def distance(self) -> float:
+        """From the eye to the target."""
+        return float(np.linalg.norm(self.eye - self.target))
+
+    @property
     def axes(self) -> np.ndarray:
         """(3, 3), rows: right, up and backwards of the picture in the world."""
         back = unit(self.eye - self.target)

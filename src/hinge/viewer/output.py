@@ -22,6 +22,7 @@ from ..errors import ArgumentError, HingeError
 from ..runtime.progress import progress
 from ..write.whole import check_place, written_whole
 from .actor import MOST_DRAWN, Actor, Place, all_poses, place_of
+from .arrows import Arrows, check_arrows, lengths, solid_arrows
 from .camera import Camera
 from .gif import write_gif
 from .look import Look, look_of
@@ -52,51 +53,70 @@ _AZIMUTH = -0.9
 
 
 def picture(
-    actor: Actor, q: Any, size: tuple[int, int] = _SIZE, azimuth: float = _AZIMUTH
+    actor: Actor,
+    q: Any,
+    size: tuple[int, int] = _SIZE,
+    azimuth: float = _AZIMUTH,
+    forces: Any = None,
 ) -> np.ndarray:
-    """A robot at q (nq,), (height, width, 3) of 0 … 255; of a batch the first, and some ghosts."""
+    """A robot at q (nq,), (height, width, 3) of 0 … 255; of a batch the first, and some ghosts.
+
+    forces: points and vectors in world axes, each (n, 3).
+    """
     check_size(f"draw of {actor.name!r}", size)
     poses = all_poses(actor, q)
     poses = poses.reshape(-1, *poses.shape[-3:])[:MOST_DRAWN]
     look = look_of(actor.mechanism)
-    stage = _Stage(look, place_of(actor.mechanism, look, poses), size, azimuth)
-    return stage.frame(poses)
+    arrows = check_arrows(f"draw of {actor.name!r}", forces)
+    place = place_of(actor.mechanism, look, poses)
+    return _Stage(actor, look, place, size, azimuth).frame(poses, Arrows.together([arrows]))
 
 
 def film(
-    actor: Actor, t: np.ndarray, q: np.ndarray, size: tuple[int, int] = _SIZE
+    actor: Actor,
+    t: np.ndarray,
+    q: np.ndarray,
+    size: tuple[int, int] = _SIZE,
+    forces: Any = None,
 ) -> Iterator[np.ndarray]:
     """The pictures of a motion, t (T,) and q (T, …, nq), as many a second as a film has, each made
     when it is asked for.
+
+    forces: points and vectors in world axes, each (T, n, 3).
     """
     check_size(f"draw of a motion of {actor.name!r}", size)
     look = look_of(actor.mechanism)
     count = max(int(round((t[-1] - t[0]) * _FRAMES)), 1)
     index = np.searchsorted(t, t[0] + np.arange(count + 1) / _FRAMES).clip(0, len(t) - 1)
     poses = all_poses(actor, q[index].reshape(len(index), -1, q.shape[-1])[:, :MOST_DRAWN])
-    stage = _Stage(look, place_of(actor.mechanism, look, poses), size, _AZIMUTH)
-    for X in progress(poses, "drawing"):
-        yield stage.frame(X)
+    arrows = check_arrows(f"draw of a motion of {actor.name!r}", forces, (len(t),))
+    stage = _Stage(actor, look, place_of(actor.mechanism, look, poses), size, _AZIMUTH)
+    for i, X in zip(index, progress(poses, "drawing"), strict=True):
+        yield stage.frame(X, arrows.at(i))
 
 
 class _Stage:
     """Where a robot is drawn: its look and its ghosts', a camera, the floor."""
 
-    def __init__(self, look: Look, place: Place, size: tuple[int, int], azimuth: float) -> None:
+    def __init__(
+        self, actor: Actor, look: Look, place: Place, size: tuple[int, int], azimuth: float
+    ) -> None:
         self.look, self.size = look, size
+        self.extent, self.newton = place.size, lengths(actor.mechanism, place.size)
         self.camera = Camera.around(place.points, azimuth, aspect=size[0] / size[1])
         reach = place.size / 2 + 1e-9
         self.floor = Floor(self.camera, size, place.ground, place.middle, reach)
         self.ghosts = [[_ghost(mesh) for mesh in meshes] for meshes in look.visuals]
 
-    def frame(self, poses: np.ndarray) -> np.ndarray:
-        """A picture of robots (n, 1 + n_bodies, 4, 4), all but the first as ghosts."""
+    def frame(self, poses: np.ndarray, arrows: Arrows) -> np.ndarray:
+        """A picture of robots (n, 1 + n_bodies, 4, 4), all but the first as ghosts, and forces."""
         # a sample that is not finite is nowhere
         parts = [
             gathered(self.look.visuals if i == 0 else self.ghosts, X)
             for i, X in enumerate(poses)
             if np.isfinite(X).all()
         ]
+        parts.append(gathered([solid_arrows(arrows, self.extent, self.newton)], np.eye(4)[None]))
         return draw(Solid.together([NOTHING, *parts]), self.camera, *self.size, self.floor)
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..algebra.rotation import quaternion_from_matrix, quaternion_matrix
-from .arrows import ARROW
 from .dials import dials
 from .puppet import SWITCHES
 from .reach import reach
@@ -79,7 +78,8 @@ class Panel:
         for i, dial in enumerate(self.dials):
             value = float(np.clip(dial.read(scene.q), dial.low, dial.high))
             step = min(_STEP, dial.high - dial.low)
-            slider = self.gui.add_slider(dial.label, dial.low, dial.high, step, value)
+            ends = (dial.low, f"{dial.low:.3g}"), (dial.high, f"{dial.high:.3g}")
+            slider = self.gui.add_slider(dial.label, dial.low, dial.high, step, value, marks=ends)
             self.sliders[i] = slider
             slider.on_update(lambda event, i=i: self._slid(i, event))
 
@@ -132,7 +132,7 @@ class Panel:
         scene = self.scene
         X = scene.actor.poses(scene.q)[k - 1]
         at, to = np.array(event.start_position), np.array(event.end_position)
-        force = scene.weight / (ARROW * scene.place.size) * (to - at)
+        force = (to - at) / scene.newton
         moment = np.cross(at - X[:3, 3], force)
         push = np.zeros_like(scene.push)
         if event.phase != "end":

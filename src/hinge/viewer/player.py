@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ArgumentError
 from .actor import MOST_DRAWN, all_poses
-from .arrows import check_arrows
+from .arrows import Arrows, check_arrows, of_bodies
 from .puppet import Puppet
 
 if TYPE_CHECKING:
@@ -75,6 +75,24 @@ class Player:
         self._add_controls()
         self.seek(0.0)
         threading.Thread(target=self._run, daemon=True).start()
+
+    @property
+    def arrows(self) -> Arrows:
+        """The forces on the first sample at all times, points and vectors (T, n, 3)."""
+        if self.f_ext is None:
+            return self.forces
+        size = self.scene.place.size
+        times = zip(self.poses[:, 0, 1:], self.f_ext, strict=True)
+        points, vectors = zip(*(of_bodies(X, f, size) for X, f in times), strict=True)
+        return Arrows(
+            np.concatenate([points, self.forces.points], axis=1),
+            np.concatenate([vectors, self.forces.vectors], axis=1),
+        )
+
+    def explain(self, caption: str) -> None:
+        """Write above the controls what is to be seen."""
+        with self.folder:
+            self.scene.server.gui.add_markdown(caption, order=-1)
 
     def seek(self, now: float) -> None:
         """Show the motion at a time, s from its start."""

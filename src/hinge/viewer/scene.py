@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from html import escape
 from threading import Event, Lock, Thread
 from typing import Any, Self
 
@@ -11,13 +12,14 @@ import numpy as np
 
 from ..errors import ArgumentError
 from .actor import Actor, all_poses, place_of
-from .arrows import ARROW, Arrows, check_arrows, of_bodies
+from .arrows import Arrows, check_arrows, lengths, of_bodies, show_arrows, weight_of
 from .look import look_of
 from .mesh import tapered
+from .page import page_of
 from .panel import Panel
 from .player import Curves, Player
 from .puppet import Puppet
-from .server import HOST, PORT, address, quiet, show_page, start, with_floor
+from .server import HOST, PORT, address, quiet, show_page, start
 from .stance import standing
 
 __all__ = ["Scene"]
@@ -25,7 +27,6 @@ __all__ = ["Scene"]
 _RATE = 60.0  # frames a second
 _BESIDE = 0.2  # heights of the page, for the controls on the right
 _TRAIL = 400  # points that a trail has
-_FORCE = (220, 38, 38)
 _NOTHING: Mapping[str, Curves] = {}
 
 
@@ -57,13 +58,14 @@ class Scene:
         self.place = place_of(mech, self.look, seen)
         self.push = np.zeros((mech.n_bodies, 6))
         self._arrows = check_arrows("", None)
-        self.server = start(actor.name, host, port)
+        self.served = start(actor.name, host, port, self.place, _BESIDE)
+        self.server = self.served.server
         self._next = self.q, poses, self._arrows
         self._wake, self._closed, self._drawing = Event(), Event(), Lock()
         self._trail: list[np.ndarray] = []
+        self._player: Player | None = None
         self.traced = self._tips()
         self.marks = {"centre of mass": False, "forces": True, "trails": False}
-        with_floor(self.server, self.place, _BESIDE)
         self.puppet = Puppet(self.server, mech, self.look, self.place.size)
         self.panel = Panel(self)
         self._drawn(poses)
@@ -107,7 +109,7 @@ class Scene:
         f_ext: (n_bodies, 6) or (T, n_bodies, 6); forces: points and vectors, each (T, n, 3).
         """
         t, q = np.asarray(t, dtype=float), np.asarray(q, dtype=float)
-        self.player = Player(self, t, q, curves, f_ext, forces)
+        self.player = self._player = Player(self, t, q, curves, f_ext, forces)
         return self.player
 
     def trace(self, *frames: str) -> None:
@@ -155,7 +157,14 @@ class Scene:
         self.close()
 
     def _repr_html_(self) -> str:
-        return f'<iframe src="{self.address}" width="100%" height="560" frameborder="0"></iframe>'
+        """The scene for a notebook: live while it runs, and as it was shown afterwards."""
+        player, live = self._player, (self.address, self.served.gate.sign)
+        t, q, forces = np.zeros(1), self.q[None], None
+        if player is not None:
+            t, q, forces = player.t, player.q, player.arrows
+        page = page_of(self.actor, t, q, forces, live=live if self.running else ("", ""))
+        size = 'width="100%" height="560" frameborder="0"'
+        return f'<iframe srcdoc="{escape(page)}" {size}></iframe>'
 
     # from the page
 
@@ -198,25 +207,18 @@ class Scene:
             scene.remove_by_name("/center")
 
     def _draw_forces(self) -> None:
-        scene, (start, force) = self.server.scene, self._arrows
-        if not self.marks["forces"] or not len(start):
-            scene.remove_by_name("/forces")
-            return
-        tip = start + ARROW * self.place.size / self.weight * force
-        thick = 0.006 * self.place.size
-        scene.add_arrows(
-            "/forces",
-            np.stack([start, tip], axis=1),
-            _FORCE,
-            shaft_radius=thick,
-            head_radius=2.5 * thick,
-            head_length=5 * thick,
-        )
+        arrows = self._arrows if self.marks["forces"] else check_arrows("", None)
+        show_arrows(self.server.scene, arrows, self.place.size, self.newton)
 
     @property
     def weight(self) -> float:
         """Of the robot on Earth, N; 1 for one without mass."""
-        return 9.81 * sum(b.inertia.mass for b in self.actor.mechanism.bodies[1:]) or 1.0
+        return weight_of(self.actor.mechanism)
+
+    @property
+    def newton(self) -> float:
+        """How long the arrow of 1 N is, m."""
+        return lengths(self.actor.mechanism, self.place.size)
 
     def _tips(self) -> list[tuple[int, np.ndarray]]:
         """The outermost bodies, each with its origin."""

@@ -10,28 +10,39 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 from rich import get_console
 
 from ..errors import HingeError
 from ..runtime.check import check_whole
 from .actor import Place
-from .camera import Camera
+from .gate import Gate
+from .head import Framing, page_with
 
 if TYPE_CHECKING:
     from viser import ViserServer
 
-__all__ = ["HOST", "PORT", "address", "is_local", "quiet", "show_page", "start", "with_floor"]
+__all__ = ["HOST", "PORT", "address", "is_local", "quiet", "Served", "show_page", "start"]
 
 HOST, PORT = "127.0.0.1", 8080
 _TRIES = 100
 _BRAND = (242, 107, 33)
 
 
-def start(name: str, host: str, port: int) -> ViserServer:
-    """A page with nothing on it yet; if the port is taken, on the next one."""
+class Served(NamedTuple):
+    """A page that is served: where its camera begins, and who may open it."""
+
+    server: ViserServer
+    framing: Framing
+    gate: Gate
+
+
+def start(name: str, host: str, port: int, place: Place, beside: float = 0.0) -> Served:
+    """A page with a floor and a camera that sees all of a robot; if the port is taken, on the next.
+
+    beside: how far left of the middle the robot is, in heights of the page.
+    """
     if find_spec("viser") is None:
         raise HingeError(
             'looking at a robot in the browser needs viser; pip install "hinge-dynamics[view]"; '
@@ -40,13 +51,26 @@ def start(name: str, host: str, port: int) -> ViserServer:
     import viser
 
     free = _free_port(f"view of {name!r}", host, port)
-    with quiet():
+    framing = Framing(place, beside)
+    gate = Gate(host, lambda page: page_with(page, framing, name))
+    with quiet(), gate.before_servers():
         server = viser.ViserServer(host, free, label=name, verbose=False)
+        if not gate.stands:
+            server.stop()
+            raise HingeError(
+                f"view of {name!r}: viser {viser.__version__} starts its server in a way in which "
+                f"hinge cannot keep other sites from it; expected 1.1: pip install 'viser~=1.1.0'"
+            )
     server.gui.configure_theme(
         brand_color=_BRAND, show_logo=False, show_share_button=False, control_width="medium"
     )
     server.scene.set_up_direction("+z")
-    return server
+    _add_floor(server, place)
+    first = framing.first
+    server.initial_camera.position = tuple(first.eye)
+    server.initial_camera.look_at = tuple(first.target)
+    server.initial_camera.fov = first.fov
+    return Served(server, framing, gate)
 
 
 def _free_port(where: str, host: str, port: int) -> int:
@@ -77,11 +101,8 @@ def quiet() -> Iterator[None]:
         console.quiet = before
 
 
-def with_floor(server: ViserServer, place: Place, beside: float = 0.0) -> None:
-    """Light, a grid to stand on, and a camera that sees all of the robot.
-
-    beside: how far left of the middle the robot is, in heights of the page.
-    """
+def _add_floor(server: ViserServer, place: Place) -> None:
+    """Light, and a grid to stand on."""
     size = place.size
     cell = 10.0 ** round(math.log10(max(size, 1e-6) / 8))
     server.scene.configure_default_lights()
@@ -97,12 +118,6 @@ def with_floor(server: ViserServer, place: Place, beside: float = 0.0) -> None:
         shadow_opacity=0.25,
         position=(0.0, 0.0, place.ground),
     )
-    camera = Camera.around(place.points, aspect=0.9)
-    high = 2 * np.tan(camera.fov / 2) * np.linalg.norm(camera.eye - camera.target)
-    right = beside * high * camera.axes[0]
-    server.initial_camera.position = tuple(camera.eye + right)
-    server.initial_camera.look_at = tuple(camera.target + right)
-    server.initial_camera.fov = camera.fov
 
 
 def address(server: ViserServer) -> str:
