@@ -316,3 +316,37 @@ def test_a_row_that_no_joint_moves_is_left_out():
     found = robot.constrained_forward_dynamics(*state, [hold])
     assert_close(found.qdd, robot.forward_dynamics(*state), 10 * EPS)
     assert found.forces == 0.0
+
+
+@pytest.mark.parametrize("links", [1, 50])
+def test_a_row_that_no_joint_moves_and_that_is_off_has_no_answer(links):
+    """Frames on the axis of all joints: λ is known to be 0, and yet nothing keeps them there."""
+    b = hinge.MechanismBuilder("spindle", gravity=(0, 0, 0))
+    for i in range(links):
+        disc = hinge.Inertia(1.0, (0, 0, 0), 0.01 * np.eye(3))
+        parent = f"disc{i - 1}" if i else "world"
+        b.add(f"disc{i}", parent, hinge.Revolute((0, 0, 1)), inertia=disc)
+    robot, n = hinge.Robot(b.build()), links
+    hold = hinge.Contact(f"disc{n - 1}", stiffness=100.0)
+    q, anchors = np.zeros((3, n)), np.array([[np.eye(4)]] * 3)
+    anchors[1, 0, 0, 3] = 1.0
+    state = q, q, np.ones((3, n))
+    found = robot.constrained_forward_dynamics(*state, hold, anchors=anchors)
+    assert np.isnan(found.qdd[1]).all() and np.isnan(found.forces[1]).all()
+    free = robot.forward_dynamics(*state)[[0, 2]]
+    assert_close(found.qdd[[0, 2]], free, 1e4 * EPS, np.abs(free).max())
+    assert (found.forces[[0, 2]] == 0).all()
+    changes = robot.constrained_forward_dynamics_derivatives(*state, hold, anchors=anchors)
+    assert all(np.isnan(x[1]).all() and np.isfinite(x[[0, 2]]).all() for x in changes)
+    for robot_ in (robot, robot.alg):
+        with pytest.raises(hinge.SingularError, match="no motion keeps"):
+            robot_.constrained_forward_dynamics(*(x[1] for x in state), [hold], anchors=anchors[1])
+
+
+def test_what_nothing_holds_does_not_move_in_simulations_either():
+    b = hinge.MechanismBuilder("spindle", gravity=(0, 0, 0))
+    b.add("disc", "world", hinge.Revolute((0, 0, 1)), inertia=hinge.Inertia(1.0))
+    b.add_frame("off", "world", hinge.Transform(translation=(1, 0, 0)))
+    loop = LoopConstraint("disc", "off")
+    with pytest.warns(hinge.OpenLoopWarning), pytest.raises(hinge.SingularError):
+        simulate(hinge.Robot(b.build()), [0.0], duration=0.01, constraints=loop)

@@ -5,6 +5,7 @@ import pytest
 
 import hinge
 from hinge import Contact, LoopConstraint, SingularError, zoo
+from hinge.algebra.rotation import from_rpy
 from mechanisms import EPS, ROBOTS, assert_close, random_state
 
 FEET = tuple(Contact(f"{leg}_foot") for leg in ("FL", "FR", "RL", "RR"))
@@ -121,6 +122,46 @@ def test_feet_that_do_not_act_carry_nothing():
     for call in (robot.constrained_inverse_dynamics, robot.alg.constrained_inverse_dynamics):
         with pytest.raises(SingularError, match="can give the passive joint .* the force that"):
             call(q, still, still, FEET, LEGS, mask=np.zeros(4))
+
+
+@pytest.mark.parametrize("active", [np.ones(7), np.arange(7) < 6])
+def test_a_hand_that_is_driven_cannot_be_held(active):
+    """Rows that no passive joint moves: λ is known to be 0, whatever the hand does."""
+    arm, still = zoo.arm(7), np.zeros(7)
+    q = arm.random_configuration(0)
+    given = q, still, np.ones(7), still, (Contact("tool"),), active
+    for call in (arm.constrained_hybrid_dynamics, arm.alg.constrained_hybrid_dynamics):
+        with pytest.raises(SingularError, match="no motion keeps 'tool' on 'world'"):
+            call(*given)
+    batch = arm.constrained_hybrid_dynamics(np.array([q, q]), *given[1:])
+    assert all(np.isnan(x).all() for x in batch)
+
+
+def tilted(turn):
+    """A turntable with an arm on it, and a gantry, all on a foot that stands obliquely or not."""
+    b = hinge.MechanismBuilder("tilted", gravity=turn.rotation @ (0, 0, -9.8))
+    solid = hinge.Inertia(1.0, (0.1, 0, 0), 0.1 * np.eye(3))
+    b.add("x", "world", hinge.Prismatic((1, 0, 0)), placement=turn, inertia=solid)
+    b.add("y", "x", hinge.Prismatic((0, 1, 0)), inertia=solid)
+    b.add_frame("tip", "y")
+    b.add_frame("foot", "world", turn)
+    b.add("table", "world", hinge.Revolute((0, 0, 1)), placement=turn, inertia=solid)
+    b.add("arm", "table", hinge.Revolute((0, 1, 0)), inertia=solid)
+    return hinge.Robot(b.build())
+
+
+@pytest.mark.parametrize("turn", [(0, 0, 0), (0.3, -0.4, 0.7), (1.0, 2.0, 3.0)])
+def test_who_carries_what_is_not_left_to_rounding(turn):
+    """Of what cannot push, and of what need not, only rounding is left."""
+    robot = tilted(hinge.Transform(from_rpy(*turn)))
+    hold, still = LoopConstraint("tip", "foot", (3,)), np.zeros(4)
+    q = np.array([0.1, 0.2, 0.3, 0.4])
+    for call in (robot.constrained_inverse_dynamics, robot.alg.constrained_inverse_dynamics):
+        # nothing needs a force but the arm; what holds x is not driven, and need not be
+        found = call(q, still, still, (hold,), ("arm_joint",))
+        assert_close(found.tau, robot.inverse_dynamics(q, still, still), 1e3 * EPS)
+        with pytest.raises(SingularError, match="can give the passive joint 'y_joint'"):
+            call(q, still, np.array([0.0, 1.0, 0.0, 0.0]), (hold,), ("x_joint", "arm_joint"))
 
 
 def test_cones_know_when_feet_slide_tip_or_twist():

@@ -480,3 +480,52 @@ def test_a_control_loop_never_passes_a_limit():
         q = robot.integrate(q, dt * rates)
         assert_kept(robot, q - 2 * EPS * np.sign(q))
     assert q[2] == pytest.approx(-1.5, abs=1e-12)
+
+
+def following(low, high, ratio=1.0, chained=False):
+    """A finger that another one mimics, whose limits are these; perhaps by way of a third."""
+    b = hinge.MechanismBuilder("following")
+    body = hinge.Inertia(1.0, (0, 0, 0.1), 0.01 * np.eye(3))
+    b.add("lead", "world", hinge.Revolute((0, 1, 0), lower=-1.0, upper=1.0), inertia=body)
+    if chained:
+        third = hinge.Revolute((0, 1, 0), mimic=hinge.Mimic("lead_joint", 2.0))
+        b.add("third", "world", third, inertia=body)
+    mimic = hinge.Mimic("third_joint" if chained else "lead_joint", ratio)
+    follower = hinge.Revolute((0, 1, 0), lower=low, upper=high, mimic=mimic)
+    b.add("follow", "lead", follower, inertia=body)
+    b.add_frame("tip", "follow", hinge.Transform(translation=(0, 0, 0.3)))
+    return hinge.Robot(b.build())
+
+
+@pytest.mark.parametrize("chained", [False, True])
+def test_limits_of_followers_are_limits_of_their_leader(chained):
+    robot = following(-0.5, 0.2, ratio=0.5, chained=chained)
+    times = 1.0 if chained else 0.5
+    q = robot.random_configuration(0, 1000)
+    assert (times * q >= -0.5).all() and (times * q <= 0.2).all()
+    assert q.max() - q.min() > 0.6
+    found = robot.inverse_kinematics("tip", robot.frame_pose(q, "tip"))
+    assert (found.status == "reached").all()
+    assert (times * found.q >= -0.5 - 1e-12).all() and (times * found.q <= 0.2 + 1e-12).all()
+    beyond = robot.frame_pose(np.array([0.3 / times]), "tip")
+    assert robot.inverse_kinematics("tip", beyond).status != "reached"
+
+
+def test_limits_that_exclude_each_other_are_refused():
+    robot = following(2.8, 3.0)
+    for call in (
+        lambda: robot.inverse_kinematics("tip", np.eye(4)),
+        lambda: robot.follow("tip", np.array([np.eye(4)] * 2)),
+        lambda: robot.differential_inverse_kinematics(np.zeros(1), np.ones(6), "tip"),
+        lambda: hinge.control.quintic(robot, np.zeros(1), np.ones(1), 1.0),
+        lambda: robot.alg.inverse_kinematics(np.zeros(1), (hinge.Task("tip"),), [np.eye(4)]),
+    ):
+        with pytest.raises(hinge.ModelError, match="'lead_joint' would have to be from 2.8 to 3"):
+            call()
+    # the leader's own are what is drawn from
+    assert np.abs(robot.random_configuration(0, 100)).max() <= 1.0
+    # where they touch there is one configuration, roundings apart
+    touching = following(0.3, 0.5, ratio=0.3)
+    assert touching.random_configuration(0) == pytest.approx(1.0)
+    found = touching.inverse_kinematics("tip", touching.frame_pose([1.0], "tip"))
+    assert found.status == "reached"

@@ -13,7 +13,7 @@ __all__ = ["LINES", "Line", "Outcome", "all_lines", "line"]
 
 # modules that have lines; a new one is named here
 MODULES = ("states", "trees", "calls", "processes", "kept", "bounds", "files", "loops", "laws")
-MODULES += ("expressions",)
+MODULES += ("expressions", "precision")
 
 
 class Outcome(NamedTuple):

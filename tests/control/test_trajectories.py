@@ -106,3 +106,21 @@ def test_quaternions_have_paths_of_two():
         control.time_optimal(robot, path)
     motion = control.time_optimal(robot, path[:2], acceleration=1.0)
     assert_close(robot.difference(motion.q[-1], path[1]), np.zeros(robot.nv), 1e3 * EPS)
+
+
+def test_ways_beyond_limits_of_position_are_refused():
+    robot = limited_slider()
+    with pytest.raises(hinge.ArgumentError, match="DoF 0 would be at 50 at 100% of the way; its"):
+        control.time_optimal(robot, [[0.0], [50.0]])
+    with pytest.raises(hinge.ArgumentError, match="DoF 0 would be at 50 at 100% of the way; its"):
+        control.quintic(robot, [0.0], [50.0], 1.0)
+    # between configurations within the limits a spline may leave them
+    with pytest.raises(hinge.ArgumentError, match="time_optimal .* its limits are -1 and 1: go"):
+        control.time_optimal(robot, [[-1.0], [0.95], [1.0], [-1.0]])
+    control.time_optimal(robot, [[-1.0], [1.0]])
+
+
+def limited_slider():
+    b = hinge.MechanismBuilder("slider")
+    joint = hinge.Prismatic((1, 0, 0), lower=-1.0, upper=1.0, velocity_limit=2.0, effort_limit=10.0)
+    return hinge.Robot(b.add("cart", "world", joint, inertia=hinge.Inertia(1.0)).build())

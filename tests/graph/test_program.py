@@ -29,6 +29,13 @@ def test_inputs_are_numbered_through_all_arguments():
     assert program.input_sizes == [2, 4, 1] and program.output_sizes == [1, 4, 2]
 
 
+def test_what_is_nan_for_certain_spoils_its_sample():
+    """A constant is not looked at when a sample's numbers are; infinity stays what it is."""
+    values = trace(lambda x: np.array([x[0], np.nan, np.inf]), [(2,)]).values
+    assert [v.op for v in values] == ["input", "mul", "const"]
+    assert trace(lambda: np.nan, []).values[0].op == "const"
+
+
 class Pair(NamedTuple):
     a: np.ndarray
     b: np.ndarray

@@ -112,10 +112,7 @@ def is_zero(x: Any) -> bool:
 
 
 def vanishes(x: Any) -> bool:
-    """The same, and of a traced scalar whether it is no more than that number.
-
-    Not for pivots: what is divided by one that vanishes has to be NaN, and stay so.
-    """
+    """The same, and of a traced scalar whether it is no more than that number."""
     return is_zero(x) or getattr(x, "vanishes", False)
 
 
@@ -181,7 +178,7 @@ def _pivot(left: Any, whole: Any) -> Any:
     if isinstance(left, _NUMBERS) and isinstance(whole, _NUMBERS):
         rounding = np.finfo(np.result_type(np.asarray(whole).dtype, np.float32)).eps
         return left if np.real(left) > _LOST * rounding * np.real(whole) else math.nan
-    return math.nan if is_zero(left) else left
+    return math.nan if vanishes(left) else left
 
 
 def _ldl(A: np.ndarray) -> tuple[list[list[Any]], list[Any]]:

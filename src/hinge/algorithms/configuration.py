@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..algebra.small import clip
+from ..errors import ModelError
 from ..model.joint import Joint
 from ..model.mechanism import Mechanism
 from .declare import algorithm
@@ -45,8 +47,11 @@ def neutral(mech: Mechanism) -> np.ndarray:
 def random_configuration(
     mech: Mechanism, rng: np.random.Generator, shape: tuple[int, ...] = ()
 ) -> np.ndarray:
-    """Random configurations (*shape, nq) within the joint limits."""
-    return _drawn(mech, shape, lambda joint: joint.random(rng, shape))
+    """Random configurations (*shape, nq) within the joint limits, those of followers included.
+
+    Where limits of a joint and of one that mimics it exclude each other the leader's count.
+    """
+    return _drawn(mech, shape, lambda joint: joint.random(rng, shape), _narrowed(mech))
 
 
 @algorithm()
@@ -210,8 +215,15 @@ def _infinite(x: Any) -> bool:
     return isinstance(x, float) and np.isinf(x)
 
 
-def limits(mech: Mechanism) -> Limits:
-    """The limits of a mechanism; a joint that others mimic keeps theirs too, where it can."""
+# of a coordinate: limits that exclude each other by less do so by rounding
+_SAME = 1e-9
+
+
+def limits(mech: Mechanism, strict: bool = True) -> Limits:
+    """The limits of a mechanism; a joint that others mimic keeps theirs too.
+
+    strict: refuse limits that exclude each other; else those of the first one count.
+    """
     lower, upper, velocity = np.full((3, mech.nv), np.inf) * [[-1], [1], [1]]
     place = np.full(mech.nv, -1)
     offsets, ratios = mech.coordinates(np.zeros(mech.nq)), mech.rates(np.ones(mech.nv))
@@ -225,16 +237,50 @@ def limits(mech: Mechanism) -> Limits:
             place[dof] = np.arange(at.start, at.stop)
             ends = (np.array([joint.lower, joint.upper]) - offsets[k]) / ratios[k]
             low, high = np.maximum(lower[dof], ends.min(0)), np.minimum(upper[dof], ends.max(0))
+            touching = (low > high) & (low - high <= _SAME * (1 + abs(low)))
+            low = np.where(touching, high, low)
             if (low <= high).all():
                 lower[dof], upper[dof] = low, high
+            elif strict:
+                raise _excluded(mech, b.joint_name, (lower[dof], upper[dof]), np.sort(ends, axis=0))
     return Limits(lower, upper, velocity, place)
 
 
+def _excluded(mech: Mechanism, name: str, others: Sequence[np.ndarray], own: Any) -> ModelError:
+    """What to say of a joint whose limits exclude those of the joints that it moves with."""
+    dof = mech.v_slice(name)
+    leaders = (b.joint_name for b in mech.bodies[1:] if b.joint.mimic is None)
+    leader = next(x for x in leaders if mech.v_slice(x) == dof)
+    own, told = ([f"{x:.6g}" for x in np.ravel(part)] for part in (own, others))
+    return ModelError(
+        f"{mech.name!r}: no configuration is within the limits of joint {name!r} and of those that "
+        f"move with it: {leader!r} would have to be from {own[0]} to {own[-1]} and from {told[0]} "
+        f"to {told[-1]}; change the limits, or the mimic"
+    )
+
+
+def _narrowed(mech: Mechanism) -> list[Joint]:
+    """The joints that lead, within the limits of their followers too."""
+    leaders = [b for b in mech.bodies[1:] if b.joint.mimic is None]
+    if not mech.has_followers:
+        return [b.joint for b in leaders]
+    bounds, found = limits(mech, strict=False), []
+    for b in leaders:
+        dof = mech.v_slice(b.joint_name)
+        ends = {"lower": tuple(bounds.lower[dof]), "upper": tuple(bounds.upper[dof])}
+        plain = b.joint.nq == b.joint.nv
+        found.append(replace(b.joint, **ends) if plain else b.joint)
+    return found
+
+
 def _drawn(
-    mech: Mechanism, shape: tuple[int, ...], draw: Callable[[Joint], np.ndarray]
+    mech: Mechanism,
+    shape: tuple[int, ...],
+    draw: Callable[[Joint], np.ndarray],
+    joints: Sequence[Joint] | None = None,
 ) -> np.ndarray:
     """What is drawn for each joint that leads, side by side."""
-    leaders = (b.joint for b in mech.bodies[1:] if b.joint.mimic is None)
+    leaders = joints or [b.joint for b in mech.bodies[1:] if b.joint.mimic is None]
     return np.concatenate([np.zeros((*shape, 0)), *map(draw, leaders)], axis=-1)
 
 

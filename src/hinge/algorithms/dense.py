@@ -193,9 +193,9 @@ class _Held(NamedTuple):
     free: np.ndarray
     moved: np.ndarray
 
-    def qdd(self, forces: np.ndarray) -> np.ndarray:
+    def qdd(self, forces: np.ndarray, doubt: Any = 0.0) -> np.ndarray:
         """q̈ under forces λ (rows,)."""
-        return self.free + self.moved @ forces
+        return self.free + self.moved @ forces + doubt
 
 
 @with_followers(response)

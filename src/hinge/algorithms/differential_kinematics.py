@@ -26,11 +26,14 @@ from ..model.mechanism import Mechanism
 from .configuration import limits
 from .declare import algorithm
 from .kinematics import Reference, jacobian
+from .tasks import Task
 
 __all__ = ["Level", "bounded_step", "differential_inverse_kinematics"]
 
 # how often the sides of the box are looked at again
 _PASSES = 10
+# roundings of the entries of J Jᵀ, relative to the square of the lengths in it, that μ² is above
+_ROUNDINGS = 32
 
 
 class Level(NamedTuple):
@@ -135,15 +138,19 @@ def differential_inverse_kinematics(
     dt: float = 0.01,
     reference: Reference = "aligned",
     damping: float = 1e-4,
+    rounding: float = float(np.finfo(np.float64).eps),
 ) -> np.ndarray:
     """Joint rates (nv,) with which a frame moves with (ω; v), as nearly as the limits allow.
 
     qd: rates that are wanted besides, where they do not change the frame's velocity.
     dt: for how long they will be kept: no joint passes a limit of position in that time.
-    damping: μ; lengths count as in the Jacobian, in m.
+    damping: μ; lengths count as in the Jacobian, in m.  It is no less than keeps K from being lost
+    to the rounding of its entries, which are as large as the way to the frame is long.
     """
     J = jacobian(mech, q, frame, reference)
     bounds = limits(mech)
     low, high = bounds.rates(q, dt)
     wish = np.zeros(mech.nv) if qd is None else qd
-    return bounded_step([Level(-velocity, J, damping * damping)], wish, low, high, _PASSES)
+    size = 1 + Task(frame).length(mech) ** 2
+    mu2 = max(damping * damping, _ROUNDINGS * rounding * size)
+    return bounded_step([Level(-velocity, J, mu2)], wish, low, high, _PASSES)

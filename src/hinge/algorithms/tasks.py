@@ -86,7 +86,10 @@ class Task:
         return 0 if self.kind in ("position", "center_of_mass") else 3
 
     def length(self, mech: Mechanism) -> float:
-        """What counts as much as a radian: the lengths on the way to the frame, in m."""
+        """What counts as much as a radian: the lengths on the way to the frame, in m.
+
+        Those that come with the samples are not known: a metre stands for each.
+        """
         if self.frame is None:
             way, tip = mech.bodies[1:], np.zeros(3)
         else:
@@ -94,7 +97,8 @@ class Task:
             way = [mech.bodies[j] for _, j in mech.climb(F.body)]
             tip = np.asarray(F.placement.translation)
         lengths = [X.translation for b in way for X in (b.placement, b.offset)]
-        return sum(float(np.linalg.norm(p)) for p in (*lengths, tip)) or 1.0
+        lengths = [np.asarray(p) for p in (*lengths, tip)]
+        return sum(1.0 if p.dtype == object else float(np.linalg.norm(p)) for p in lengths) or 1.0
 
 
 class Rows(NamedTuple):

@@ -2,11 +2,13 @@
 
 e = q̂ ⊟ q is what is left to go along the joints' tangents, q̂ and its rates the reference.
 
-    gravity compensation    τ = g(q) + k_p e − k_d q̇                                            (1)
+    gravity compensation    τ = g(q) + K_p e − K_d q̇                                            (1)
     computed torque         τ = M q̈ + C(q, q̇) + g(q) with q̈ = q̈̂ + k_d (q̇̂ − q̇) + k_p e         (2)
 
-(1) pulls as springs do, and how quickly depends on the inertia that they pull; in (2) k_p and k_d
-are those of a unit mass, ω² and 2ζω, and all joints have the same error dynamics.
+(1) pulls as springs do; gains in N m/rad that suit one arm shake another to pieces, whose wrist has
+a thousandth of the inertia.  So by default they are the mass matrix times those of a unit mass,
+K_p = ω² M(q), K_d = 2ω M(q) with ω = 10/s: critically damped, whatever the robot.  In (2) k_p and
+k_d are those of a unit mass, too, and all joints have the same error dynamics.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from numpy.typing import ArrayLike
 from ..errors import ArgumentError
 from ..robot import Robot, check_robot
 from ..runtime.arguments import single
-from .law import Feedback, check_gain
+from .law import BRAKE, PULL, Feedback, check_gain
 
 __all__ = ["ComputedTorque", "GravityCompensation", "JointMotion"]
 
@@ -36,27 +38,38 @@ class JointMotion(NamedTuple):
 class GravityCompensation(Feedback):
     """Carries the robot's weight, and pulls it to a configuration if there is one (1).
 
-    goal: (nq,), None to stay wherever it is pushed.  stiffness k_p (N m/rad or N/m) and damping
-    k_d (N m s/rad or N s/m): one number, or one for each DoF.
+    goal: (nq,), None to float.  stiffness K_p (N m/rad or N/m) and damping K_d (N m s/rad or
+    N s/m): one number, or one for each DoF.  By default 100/s² and 20/s times the mass matrix, of
+    which the robot has its goal in half a second; without a goal nothing is damped unless asked.
     """
 
     def __init__(
         self,
         robot: Robot,
         goal: ArrayLike | None = None,
-        stiffness: ArrayLike = 100.0,
-        damping: ArrayLike = 20.0,
+        stiffness: ArrayLike | None = None,
+        damping: ArrayLike | None = None,
     ) -> None:
         where = f"GravityCompensation for {check_robot('GravityCompensation', robot).name!r}"
         self.robot = robot
         self.goal = None if goal is None else single(where, [robot._argument("q", goal)])["q"]
-        self.stiffness = check_gain(where, "stiffness", stiffness, robot.nv)
-        self.damping = check_gain(where, "damping", damping, robot.nv)
+        gains = {"stiffness": stiffness, "damping": damping}
+        self.stiffness, self.damping = (
+            None if x is None else check_gain(where, n, x, robot.nv) for n, x in gains.items()
+        )
 
     def _force(self, t: Any, q: Any, qd: Any) -> np.ndarray:
-        alg = self.robot.alg
-        pull = 0.0 if self.goal is None else self.stiffness * alg.difference(q, self.goal)
-        return alg.gravity_forces(q) + pull - self.damping * qd  # (1)
+        alg, still = self.robot.alg, np.zeros(self.robot.nv)
+        # (1): joint forces, and accelerations that M turns into some
+        force, rate = still, still
+        if self.goal is not None:
+            e = alg.difference(q, self.goal)
+            force = still if self.stiffness is None else self.stiffness * e
+            rate = PULL * e if self.stiffness is None else still
+            rate = rate - BRAKE * qd if self.damping is None else rate
+        if self.damping is not None:
+            force = force - self.damping * qd
+        return alg.inverse_dynamics(q, still, rate) + force
 
 
 class ComputedTorque(Feedback):
@@ -70,8 +83,8 @@ class ComputedTorque(Feedback):
         self,
         robot: Robot,
         reference: Callable[[Any], Any] | ArrayLike,
-        stiffness: ArrayLike = 100.0,
-        damping: ArrayLike = 20.0,
+        stiffness: ArrayLike = PULL,
+        damping: ArrayLike = BRAKE,
     ) -> None:
         where = f"ComputedTorque for {check_robot('ComputedTorque', robot).name!r}"
         self.robot = robot

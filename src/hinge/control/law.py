@@ -14,7 +14,11 @@ from ..errors import ArgumentError
 from ..robot import Robot
 from ..runtime.kernel import Kernel
 
-__all__ = ["Feedback", "check_gain", "numbers", "within"]
+# gains of a unit mass, ω² in 1/s² and 2ω in 1/s: critically damped, there in half a second, and
+# slow beside steps of a millisecond; what is not a unit mass takes them times its inertia
+PULL, BRAKE = 100.0, 20.0
+
+__all__ = ["BRAKE", "PULL", "Feedback", "check_gain", "numbers", "within"]
 
 
 class Feedback(ABC):

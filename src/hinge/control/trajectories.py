@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..algebra.small import clip
+from ..algorithms.configuration import limits
 from ..errors import ArgumentError
 from ..robot import Robot, check_robot
 from ..runtime.arguments import broadcast
@@ -33,6 +34,7 @@ from .law import numbers
 
 __all__ = ["Quintic", "TimedPath", "quintic", "time_optimal"]
 
+_SLACK = 1e-6  # of a coordinate, past its limits
 _LOOKS = 101  # places of a quintic where its forces are looked at
 
 
@@ -64,7 +66,7 @@ def quintic(
     end: ArrayLike,
     duration: float | None = None,
 ) -> Quintic:
-    """A smooth motion between two configurations (nq,), at rest at both.
+    """A smooth motion between two configurations (nq,) within the limits, at rest at both.
 
     duration: in seconds; None for the shortest that keeps the joints' limits of velocity and of
     effort, whose model has to have some.
@@ -74,6 +76,8 @@ def quintic(
     q0, q1 = broadcast(where, pair).values()
     if q0.shape != (robot.nq,):
         raise ArgumentError(f"{where}: start and end make {q0.shape}; expected one ({robot.nq},)")
+    ends = np.array([q0, q1])
+    _check_places(where, robot, ends)
     if duration is None:
         return Quintic(robot, q0, q1, _shortest(where, Quintic(robot, q0, q1, 1.0)))
     return Quintic(robot, q0, q1, check_number(where, "duration", duration, above=0))
@@ -144,7 +148,8 @@ def time_optimal(
 ) -> TimedPath:
     """The quickest motion through configurations (n, nq), at rest at both ends.
 
-    Between them it follows cubic splines.  It keeps the joints' limits of velocity and effort (2),
+    Between them it follows cubic splines, which must not leave the joints' limits of position: that
+    is refused.  It keeps the joints' limits of velocity and effort (2),
     and of acceleration, (nv,) or one number, where that is given.  points: of the grid.
     """
     where = f"time_optimal of {check_robot('time_optimal', robot).name!r}"
@@ -163,12 +168,28 @@ def time_optimal(
     count = check_whole(where, "points", points, above=2)
     s = np.linspace(0, 1, count)
     place, slope, curve = _on_path(robot, q)(s)
+    _check_places(where, robot, place)
     bounds = _Bounds(where, robot, place, slope, curve, most)
     x = _speeds(where, bounds, 1 / (count - 1))
     u = np.append(np.diff(x) * (count - 1) / 2, 0.0)
     t = np.append(0.0, np.cumsum(2 / (count - 1) / (np.sqrt(x[1:]) + np.sqrt(x[:-1]))))
     rate, push = np.sqrt(x)[:, None], u[:, None]
     return TimedPath(robot, t, JointMotion(place, rate * slope, push * slope + x[:, None] * curve))
+
+
+def _check_places(where: str, robot: Robot, q: np.ndarray) -> None:
+    """Refuse places (n, nq) of a way that are beyond the limits of joints."""
+    bounds = limits(robot.mechanism)
+    some = bounds.bounded
+    x, low, high = q[:, bounds.place[some]], bounds.lower[some], bounds.upper[some]
+    past = np.maximum(low - x, x - high) - _SLACK * (1 + np.abs(x))
+    if past.size and past.max() > 0:
+        i, j = np.unravel_index(int(past.argmax()), past.shape)
+        raise ArgumentError(
+            f"{where}: DoF {some[j]} would be at {x[i, j]:.6g} at {i / (len(q) - 1):.0%} of the "
+            f"way; its limits are {low[j]:.6g} and {high[j]:.6g}: go another way, or take the "
+            f"limits off the model"
+        )
 
 
 class _Bounds:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
+from math import isnan, nan, prod
 from typing import Any
 
 import numpy as np
@@ -152,8 +152,20 @@ def trace(
     parts = result if isinstance(result, tuple) else (result,)
     arrays = [lifted(name, graph, part) for part in parts]
     form = type(result) if isinstance(result, tuple) else None
-    outputs, values = tuple(a.shape for a in arrays), tuple(entries(arrays))
+    outputs = tuple(a.shape for a in arrays)
+    values = tuple(_varying(graph, entries(arrays), entries(arguments)))
     return Program(name, tuple(shapes), outputs, values, form)
+
+
+def _varying(graph: Graph, values: Sequence[Node], given: Sequence[Node]) -> Sequence[Node]:
+    """The values; those that are NaN for certain as products with an argument.
+
+    A sample is spoiled by what is computed for it; its constants are not looked at.
+    """
+    if not given or not any(v.op == "const" and isnan(v.value) for v in values):
+        return values
+    nowhere = graph.pair("mul", given[0], graph.const(nan))
+    return [nowhere if v.op == "const" and isnan(v.value) else v for v in values]
 
 
 @contextmanager

@@ -4,6 +4,8 @@ Each rule takes the graph and the arguments and gives a node, folded as far as a
 arguments allows.  What is folded is exact, but for four choices: x/y becomes x · (1/y), so that
 denominators are shared; x · (1/y) · y is x; 0 · x is 0 whatever x is; numbers are multiplied
 together first.
+
+So NaN that is to be seen must not be a factor of what may be 0 (`Multipliers.doubt`).
 """
 
 from __future__ import annotations

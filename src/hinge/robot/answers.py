@@ -421,6 +421,7 @@ def robot_kernel(
     if name not in ALGORITHMS:
         hint = did_you_mean(name, ALGORITHMS)
         raise ArgumentError(f"kernel of {mech.name!r}: no algorithm is called {name!r}; {hint}")
+    static = _rounded(name, static, np.dtype(dtype))
     shapes = {a: array_shape(mech, a, dict(static)) for a in arrays}
     for unknown in (a for a in arrays if shapes[a] == () and not is_array(a)):
         hint = did_you_mean(unknown, ("q", "f_ext", "points", *PARAMETERS, *PER_DOF))
@@ -436,6 +437,15 @@ def robot_kernel(
     systems = partial(robot_systems, *asked) if plan == "systems" else None
     results = (ALGORITHMS[name].result,)
     return Kernel(make, title, arrays, dtype, backend, key, True, *known, systems, results)
+
+
+def _rounded(
+    name: str, static: tuple[tuple[str, Any], ...], dtype: np.dtype
+) -> tuple[tuple[str, Any], ...]:
+    """The other arguments, with the rounding of the numbers, if not double, for what asks."""
+    asks = "rounding" in ALGORITHMS[name].parameters and "rounding" not in dict(static)
+    own = (("rounding", float(np.finfo(dtype).eps)),) if asks and dtype != np.float64 else ()
+    return (*static, *own)
 
 
 def known_key(mech: Mechanism, *asked: Any, maker: str | None = __name__) -> str | None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..algorithms.configuration import precise_rate
+from ..algorithms.configuration import limits, precise_rate
 from ..algorithms.constrained.description import Constraint
 from ..algorithms.singular import loose_joint, why_singular
 from ..errors import SingularError
@@ -414,13 +414,8 @@ def _coordinates(mech: Mechanism) -> np.ndarray:
 def _limits(mech: Mechanism, wanted: bool) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper limits of q, of followers too; one more at the end for what has none."""
     low, high = np.full(mech.nq + 1, -np.inf), np.full(mech.nq + 1, np.inf)
-    for b in mech.bodies[1:] if wanted else ():
-        if b.joint.nq != b.joint.nv:
-            continue
-        share, bounds = mech.q_slice(b.joint_name), (b.joint.lower, b.joint.upper)
-        if b.joint.mimic is not None and b.joint.mimic.ratio:
-            ends = [(np.array(x) - b.joint.mimic.offset) / b.joint.mimic.ratio for x in bounds]
-            bounds = min(ends), max(ends)
-        low[share] = np.maximum(low[share], bounds[0])
-        high[share] = np.minimum(high[share], bounds[1])
+    if wanted:
+        bounds = limits(mech)
+        some = bounds.bounded
+        low[bounds.place[some]], high[bounds.place[some]] = bounds.lower[some], bounds.upper[some]
     return low, high

@@ -14,7 +14,7 @@ __all__ = ["standing"]
 
 def standing(actor: Actor) -> np.ndarray:
     """The neutral configuration within limits, and what is loose on the floor, not in it: (nq,)."""
-    mech, q = actor.mechanism, limits(actor.mechanism).kept(actor.neutral())
+    mech, q = actor.mechanism, limits(actor.mechanism, strict=False).kept(actor.neutral())
     loose = [b for b in mech.bodies[1:] if isinstance(b.joint, Free) and b.parent == 0]
     floor = floor_of(mech)
     if len(loose) == 1 and floor is not None:

@@ -42,8 +42,8 @@ from ..linearized.forward_derivatives import all_directions
 from ..linearized.nominal import Nominal, nominal
 from .changes import changes
 from .description import Constraint
-from .forward import solved_motion
-from .multipliers import generalized_inverse
+from .forward import Solved, solved_motion
+from .multipliers import DOUBLE, generalized_inverse
 from .rows import in_given_axes, pushed, pushes
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "all_loads",
     "constrained_changes",
     "constrained_forward_dynamics_derivatives",
+    "in_doubt",
     "limbs_of",
 ]
 
@@ -104,24 +105,25 @@ def constrained_forward_dynamics_derivatives(
     f_ext: np.ndarray | None = None,
     mask: np.ndarray | None = None,
     anchors: np.ndarray | None = None,
+    rounding: float = DOUBLE,
 ) -> ConstrainedDerivatives:
     """∂q̈ and ∂λ over q, q̇, τ, ∂q along the joints' tangents.  O(N²) and O(N rows²).
 
     f_ext keeps its components in body axes; anchors stay where they are.
     """
-    solved = solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors)
+    solved = solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors, rounding)
     loads = pushed(mech, solved.places, solved.forces, f_ext)
     n, taken = _taken_up(mech, nominal(mech, q, qd, solved.qdd, loads))
     limbs = limbs_of(mech, n, q, qd, solved.qdd, loads)
     rows = changes(mech, n, solved.places, solved.forces)
-    core = Core(limbs, rows.K, generalized_inverse(solved.felt, mask))
+    core = Core(limbs, rows.K, generalized_inverse(solved.felt, mask, rounding))
     moved = limbs.dq + limbs.pushed(rows.pushed.T) @ rows.push
     dq, forces_dq = core.answer(moved, rows.dq)
     dqd, forces_dqd = core.answer(limbs.dqd, rows.dqd)
     dtau, forces_dtau = core.answer(limbs.units, np.zeros(rows.K.shape))
     forces = forces_dq + rows.turn, forces_dqd, forces_dtau
     return ConstrainedDerivatives(
-        dq - taken[0],
+        in_doubt(dq - taken[0], solved),
         dqd - taken[1],
         mirror_lower(dtau).reshape(dtau.shape),
         *(in_given_axes(solved.places, x) for x in forces),
@@ -172,13 +174,14 @@ def constrained_changes(
     f_ext: np.ndarray | None = None,
     mask: np.ndarray | None = None,
     anchors: np.ndarray | None = None,
+    rounding: float = DOUBLE,
 ) -> ConstrainedChanges:
     """The part of the derivatives that constraints add, all rows in the axes given.  O(N rows)."""
-    solved = solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors)
+    solved = solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors, rounding)
     push = mech.placed(pushes(solved.places, solved.forces))
     n = nominal(mech, q, qd, solved.qdd, f_ext, push)
     rows = changes(mech, n, solved.places, solved.forces, given_axes=True)
-    half = in_given_axes(solved.places, generalized_inverse(solved.felt, mask))
+    half = in_given_axes(solved.places, generalized_inverse(solved.felt, mask, rounding))
     A_inv = in_given_axes(solved.places, half.T)
     return ConstrainedChanges(solved.qdd, all_loads(mech, f_ext, push), *rows, A_inv)
 
@@ -201,6 +204,12 @@ def limbs_of(
     held = on_ground[0] if len(on_ground) == 1 else None
     dq, dqd, inverse = all_directions(mech, n, a, held)
     return Limbs(0 if held is None else n.H[held].shape[1], inverse, dq, dqd)
+
+
+def in_doubt(dq: np.ndarray, solved: Solved) -> np.ndarray:
+    """∂q̈, NaN where there is no q̈: it need not depend on it, nor on λ."""
+    dq[:1, :1] = dq[:1, :1] + (solved.met - 1)
+    return dq
 
 
 class Core:

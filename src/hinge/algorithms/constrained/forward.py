@@ -18,7 +18,7 @@ from ...model.protocol import Descents
 from ..declare import algorithm
 from ..inverse_dynamics import joint_forces, motion
 from .description import Constraint, refuse_unused_anchors
-from .multipliers import multipliers, refuse_conflict
+from .multipliers import DOUBLE, multipliers, refuse_conflict
 from .response import Felt, response
 from .rows import Held, held, in_given_axes, pushes, wanted
 
@@ -44,12 +44,16 @@ class ConstrainedMotion(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """q̈ (nv,), or the jump of q̇; λ (rows,) in the axes in which rows are solved for."""
+    """q̈ (nv,), or the jump of q̇; λ (rows,) in the axes in which rows are solved for.
+
+    met: 1 where the constraints can be met, else NaN, as q̈ and λ are.
+    """
 
     qdd: np.ndarray
     forces: np.ndarray
     places: list[Held]
     felt: Felt
+    met: Any
 
 
 class ConstrainedHybridMotion(NamedTuple):
@@ -70,6 +74,7 @@ def constrained_forward_dynamics(
     f_ext: np.ndarray | None = None,
     mask: np.ndarray | None = None,
     anchors: np.ndarray | None = None,
+    rounding: float = DOUBLE,
 ) -> ConstrainedMotion:
     """q̈ and λ with M q̈ − Kᵀλ = τ − bias and K q̈ = k (1).  O(N) and O(rows³).
 
@@ -77,7 +82,7 @@ def constrained_forward_dynamics(
     mask: (constraints,), 0 for those that do not act.  anchors: (contacts, 4, 4), where contacts
     with a stiffness are drawn to.
     """
-    solved = solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors)
+    solved = solved_motion(mech, q, qd, tau, constraints, f_ext, mask, anchors, rounding)
     return ConstrainedMotion(solved.qdd, in_given_axes(solved.places, solved.forces))
 
 
@@ -90,6 +95,7 @@ def solved_motion(
     f_ext: np.ndarray | None,
     mask: np.ndarray | None,
     anchors: np.ndarray | None,
+    rounding: float = DOUBLE,
 ) -> Solved:
     """The motion, and what was solved for it."""
     refuse_unused_anchors("constrained_forward_dynamics", constraints, anchors)
@@ -98,10 +104,11 @@ def solved_motion(
     places = held(mech, phi, constraints, anchors)
     found = response(mech, q, places, moving.f, tau)
     rows = wanted(places, moving.V, moving.alpha)
-    solved = multipliers(found.felt, rows.k - found.felt.free, rows.size, mask)
+    solved = multipliers(found.felt, rows.k - found.felt.free, rows.size, mask, rounding)
     refuse_conflict("constrained_forward_dynamics", mech, constraints, solved.missed)
-    forces = solved.met * solved.forces
-    return Solved(found.qdd(forces), forces, places, found.felt)
+    forces = solved.met * solved.forces + solved.doubt
+    qdd = found.qdd(forces, solved.doubt)
+    return Solved(qdd, forces, places, found.felt, solved.met)
 
 
 @algorithm(joint_level=True, loops=True)
@@ -116,6 +123,7 @@ def constrained_hybrid_dynamics(
     f_ext: np.ndarray | None = None,
     mask: np.ndarray | None = None,
     anchors: np.ndarray | None = None,
+    rounding: float = DOUBLE,
 ) -> ConstrainedHybridMotion:
     """τ of the active DoF, q̈ of the passive ones and λ, joined with what is given.
 
@@ -129,10 +137,10 @@ def constrained_hybrid_dynamics(
     places = held(mech, phi, constraints, anchors)
     found = response(mech, q, places, moving.f, tau_passive, m)
     rows = wanted(places, moving.V, moving.alpha)
-    solved = multipliers(found.felt, rows.k - found.felt.free, rows.size, mask)
+    solved = multipliers(found.felt, rows.k - found.felt.free, rows.size, mask, rounding)
     refuse_conflict("constrained_hybrid_dynamics", mech, constraints, solved.missed)
-    forces = solved.met * solved.forces
-    qdd = mech.combined(_split, m, qdd_active, found.qdd(forces))
+    forces = solved.met * solved.forces + solved.doubt
+    qdd = mech.combined(_split, m, qdd_active, found.qdd(forces, solved.doubt))
     tau = mech.combined(_split, m, _needed(mech, q, qd, qdd, f_ext, places, forces), tau_passive)
     return ConstrainedHybridMotion(tau, qdd, in_given_axes(places, forces))
 

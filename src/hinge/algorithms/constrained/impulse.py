@@ -19,7 +19,7 @@ from ..declare import algorithm
 from ..inverse_dynamics import motion
 from .description import Constraint
 from .forward import Solved
-from .multipliers import multipliers, per_row, refuse_conflict
+from .multipliers import DOUBLE, multipliers, per_row, refuse_conflict
 from .response import response
 from .rows import held, in_given_axes, velocities
 
@@ -41,12 +41,13 @@ def impulse_dynamics(
     constraints: Sequence[Constraint],
     restitution: np.ndarray | None = None,
     mask: np.ndarray | None = None,
+    rounding: float = DOUBLE,
 ) -> Impact:
     """q̇⁺ and Λ with M (q̇⁺ − q̇) = KᵀΛ and K q̇⁺ = −e K q̇ (1).  O(N) and O(rows³).
 
     restitution: e (constraints,), 0 by default.  mask: (constraints,), 0 for those that do not act.
     """
-    solved = solved_impact(mech, q, qd, constraints, restitution, mask)
+    solved = solved_impact(mech, q, qd, constraints, restitution, mask, rounding)
     forces = in_given_axes(solved.places, solved.forces)
     return Impact(mech.combined(operator.add, qd, solved.qdd), forces)
 
@@ -58,6 +59,7 @@ def solved_impact(
     constraints: Sequence[Constraint],
     restitution: np.ndarray | None,
     mask: np.ndarray | None,
+    rounding: float = DOUBLE,
 ) -> Solved:
     """The jump q̇⁺ − q̇, and what was solved for it."""
     phi, still = mech.phi(q), np.zeros(mech.nv)
@@ -66,7 +68,8 @@ def solved_impact(
     found = response(mech, q, places, mech.filled(lambda k: np.zeros(6)), still)
     rows = velocities(places, moving.V)
     back = 0.0 if restitution is None else per_row(found.felt.slices, np.asarray(restitution))
-    solved = multipliers(found.felt, -(1 + back) * rows.velocity, rows.size, mask)
+    solved = multipliers(found.felt, -(1 + back) * rows.velocity, rows.size, mask, rounding)
     refuse_conflict("impulse_dynamics", mech, constraints, solved.missed)
-    forces = solved.met * solved.forces
-    return Solved(found.qdd(forces), forces, places, found.felt)
+    forces = solved.met * solved.forces + solved.doubt
+    jump = found.qdd(forces, solved.doubt)
+    return Solved(jump, forces, places, found.felt, solved.met)

@@ -23,10 +23,10 @@ from ...model.protocol import Descents
 from ..declare import algorithm
 from ..linearized.nominal import nominal
 from .changes import changes
-from .derivatives import Core, all_loads, limbs_of
+from .derivatives import Core, all_loads, in_doubt, limbs_of
 from .description import Constraint
 from .impulse import solved_impact
-from .multipliers import generalized_inverse, per_row
+from .multipliers import DOUBLE, generalized_inverse, per_row
 from .rows import Held, in_given_axes, pushed, pushes
 
 __all__ = [
@@ -72,16 +72,17 @@ def impulse_dynamics_derivatives(
     constraints: Sequence[Constraint],
     restitution: np.ndarray | None = None,
     mask: np.ndarray | None = None,
+    rounding: float = DOUBLE,
 ) -> ImpactDerivatives:
     """∂q̇⁺ and ∂Λ over q and q̇, ∂q along the joints' tangents.  O(N²) and O(N rows²)."""
-    solved = solved_impact(mech, q, qd, constraints, restitution, mask)
+    solved = solved_impact(mech, q, qd, constraints, restitution, mask, rounding)
     mech, still, qd = _weightless(mech), np.zeros(mech.nv), np.asarray(qd)
     places, jump = [_plain(h) for h in solved.places], solved.qdd
     loads = pushed(mech, places, solved.forces)
     n = nominal(mech, q, still, jump, loads)
     limbs = limbs_of(mech, n, q, still, jump, loads)
     rows = changes(mech, nominal(mech, q, still, qd + jump, None), places, solved.forces)
-    core = Core(limbs, rows.K, generalized_inverse(solved.felt, mask))
+    core = Core(limbs, rows.K, generalized_inverse(solved.felt, mask, rounding))
     felt, again = rows.dq, rows.K
     if restitution is not None:
         back = per_row(solved.felt.slices, np.asarray(restitution))[:, None]
@@ -92,7 +93,8 @@ def impulse_dynamics_derivatives(
     dqd, impulses_dqd = core.answer(np.zeros(moved.shape), again)
     impulses = impulses_dq + rows.turn, impulses_dqd
     whole = np.eye(mech.nv) + dqd
-    return ImpactDerivatives(dq, whole, *(in_given_axes(places, x) for x in impulses))
+    own = (in_given_axes(places, x) for x in impulses)
+    return ImpactDerivatives(in_doubt(dq, solved), whole, *own)
 
 
 @algorithm(loops=True)
@@ -103,12 +105,13 @@ def impulse_changes(
     constraints: Sequence[Constraint],
     restitution: np.ndarray | None = None,
     mask: np.ndarray | None = None,
+    rounding: float = DOUBLE,
 ) -> ImpactChanges:
     """The part of the derivatives of an impact that constraints add, in the axes given.  O(N rows).
 
     The impact is a motion of the mechanism at rest and without weight under `loads`.
     """
-    solved = solved_impact(mech, q, qd, constraints, restitution, mask)
+    solved = solved_impact(mech, q, qd, constraints, restitution, mask, rounding)
     still, places = np.zeros(mech.nv), [_plain(h) for h in solved.places]
     push = mech.placed(pushes(places, solved.forces))
     after = mech.combined(operator.add, qd, solved.qdd)
@@ -118,7 +121,7 @@ def impulse_changes(
     if restitution is not None:
         n = nominal(mech, q, still, qd, None, falls=False)
         before = changes(mech, n, places, solved.forces, given_axes=True).dq
-    half = in_given_axes(places, generalized_inverse(solved.felt, mask))
+    half = in_given_axes(places, generalized_inverse(solved.felt, mask, rounding))
     A_inv = in_given_axes(places, half.T)
     loads, pushes_ = all_loads(mech, None, push), (rows.pushed, rows.push)
     return ImpactChanges(loads, rows.K, rows.dq, before, rows.turn, *pushes_, A_inv)

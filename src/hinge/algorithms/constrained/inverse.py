@@ -29,9 +29,9 @@ from ..declare import algorithm, with_followers
 from ..inverse_dynamics import inverse_dynamics
 from ..singular import joint_of
 from .description import Constraint, count_rows, row_slices
-from .multipliers import Multipliers, marks, multipliers, per_row
+from .multipliers import DOUBLE, Multipliers, Thresholds, marks, multipliers, per_row
 from .response import Felt
-from .rows import constraint_jacobian, felt_at_joints, held
+from .rows import constraint_jacobian, felt_at_joints, held, reach_of_joints
 
 __all__ = ["ConstrainedForces", "constrained_inverse_dynamics"]
 
@@ -58,6 +58,7 @@ def constrained_inverse_dynamics(
     mask: np.ndarray | None = None,
     tau_weights: np.ndarray | None = None,
     force_weights: np.ndarray | None = None,
+    rounding: float = DOUBLE,
 ) -> ConstrainedForces:
     """τ of the driven joints and λ with S τ + Kᵀλ = M q̈ + bias (1), least by weights (2).
 
@@ -70,20 +71,26 @@ def constrained_inverse_dynamics(
     places, (acting, odd) = held(mech, phi, constraints), _acting(constraints, mask)
     forces = [h.given_forces(at) for h, at in zip(places, acting, strict=True)]
     K, (tau,) = felt_at_joints(mech, mech.H(q), phi, forces), mech.slots(1)
+    reach = reach_of_joints(mech, mech.H(q), phi, places)
     w, weights = _weights(constraints, force_weights), mech.rates(_or_ones(mech, tau_weights))
     Q, c = mech.shared(np.zeros((len(w), len(w)))), mech.shared(np.zeros(len(w)))
+    size, weight = mech.shared(0.0), mech.free_fall @ mech.free_fall
     for _, k in mech.outward():
         KW = K[k].T * (m[k] * weights[k])
         Q.value, c.value = Q.value + mirror_lower(KW @ K[k]), c.value + KW @ r[k]
+        size.value = size.value + r[k] @ r[k] + mech.M[k].mass ** 2 * weight
     ends = _passive(mech, driven)
     B = np.concatenate([np.zeros((0, len(w))), *(K[j][at] for j, at in ends.items())])
+    most = np.concatenate([np.zeros((0, len(w))), *(reach[j][at] for j, at in ends.items())])
     needed = np.concatenate([np.zeros(0), *(r[j][at] for j, at in ends.items())])
-    solved = _solved(Q.value + np.diag(w), c.value, B, needed, w)._replace(odd=odd)
+    sizes = _Sizes((most * most) @ (1 / w), needed**2 + _nothing(rounding) * size.value)
+    solved = _solved(Q.value + np.diag(w), c.value, B, needed, sizes, rounding)
+    solved = solved._replace(odd=odd)
     _refuse_unreachable(mech, driven, solved.missed)
-    lam, met = mech.shared(solved.forces), mech.shared(solved.met)
+    lam, met, doubt = map(mech.shared, (solved.forces, solved.met, solved.doubt))
     for _, k in mech.outward():
-        tau[k] = met.value * (m[k] * (r[k] - K[k] @ lam.value))
-    return ConstrainedForces(mech.join(tau), solved.met * solved.forces)
+        tau[k] = met.value * (m[k] * (r[k] - K[k] @ lam.value)) + doubt.value
+    return ConstrainedForces(mech.join(tau), solved.met * solved.forces + solved.doubt)
 
 
 @with_followers(constrained_inverse_dynamics)
@@ -98,6 +105,7 @@ def _(
     mask: np.ndarray | None = None,
     tau_weights: np.ndarray | None = None,
     force_weights: np.ndarray | None = None,
+    rounding: float = DOUBLE,
 ) -> ConstrainedForces:
     """The same from K as a matrix: a joint that follows feels for its leader."""
     m, (acting, odd) = mech.driven(active), _acting(constraints, mask)
@@ -105,22 +113,47 @@ def _(
     r, K = inverse_dynamics(mech, q, qd, qdd, f_ext), constraint_jacobian(mech, q, constraints)
     K = np.concatenate([np.zeros(0), *acting])[:, None] * K
     KW = K * (m * np.asarray(_or_ones(mech, tau_weights)))
-    solved = _solved(KW @ K.T + np.diag(w), KW @ r, K[:, passive].T, r[passive], w)
+    B, needed = K[:, passive].T, r[passive]
+    weight = (mech.free_fall @ mech.free_fall) * sum(M.mass * M.mass for M in mech.M[1:])
+    sizes = _Sizes((B * B) @ (1 / w), needed**2 + _nothing(rounding) * (r @ r + weight))
+    solved = _solved(KW @ K.T + np.diag(w), KW @ r, B, needed, sizes, rounding)
     solved = solved._replace(odd=odd)
     _refuse_unreachable(mech, m, solved.missed)
-    forces = solved.forces
-    return ConstrainedForces(solved.met * (m * (r - K.T @ forces)), solved.met * forces)
+    tau = solved.met * (m * (r - K.T @ solved.forces)) + solved.doubt
+    return ConstrainedForces(tau, solved.met * solved.forces + solved.doubt)
+
+
+class _Sizes(NamedTuple):
+    """Of the rows of passive DoF.
+
+    bound: what B w⁻¹ Bᵀ would have on its diagonal if nothing cancelled in B.
+    needed: the squares of the terms of r_p.
+    """
+
+    bound: np.ndarray
+    needed: np.ndarray
+
+
+def _nothing(rounding: float) -> float:
+    """The square of what, of all joint forces and weights, a passive joint need not be given."""
+    least = Thresholds.of(rounding)
+    return (least.row / least.conflict) ** 2
 
 
 def _solved(
-    Q: np.ndarray, c: np.ndarray, B: np.ndarray, needed: np.ndarray, w: np.ndarray
+    Q: np.ndarray,
+    c: np.ndarray,
+    B: np.ndarray,
+    needed: np.ndarray,
+    sizes: _Sizes,
+    rounding: float,
 ) -> Multipliers:
     """λ of (3), and by how much it misses r_p."""
     factor = Factor(mirror_lower(Q))
     X, free = factor.solve(B.T), factor.solve(c)
-    b, sizes = needed - B @ free, (B * B) @ (1 / w)
-    felt = Felt(mirror_lower(B @ X), 0 * b, sizes, [slice(0, len(b))])
-    solved = multipliers(felt, b, needed**2)
+    b = needed - B @ free
+    felt = Felt(mirror_lower(B @ X), 0 * b, sizes.bound, [slice(0, len(b))])
+    solved = multipliers(felt, b, sizes.needed, None, rounding)
     return solved._replace(forces=free + X @ solved.forces)  # (3)
 
 

@@ -23,14 +23,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...algebra.small import Factor, is_zero, mirror_lower, one_below_zero, sign
+from ...algebra.small import Factor, is_zero, mirror_lower, one_below_zero, sign, vanishes
 from ...errors import ArgumentError, SingularError
 from ...model.protocol import Descents
 from .description import AXES, Constraint
 from .response import Felt
 
 __all__ = [
+    "DOUBLE",
     "Multipliers",
+    "Thresholds",
     "generalized_inverse",
     "marks",
     "multipliers",
@@ -38,15 +40,34 @@ __all__ = [
     "refuse_conflict",
 ]
 
-# μ beside the unit diagonal, and how many steps: of a direction with eigenvalue σ (μ/(μ + σ))^n is
-# left, less than rounding leaves of it for all but σ < 1e-7
-_PROXIMAL, _STEPS = 1e-10, 3
-# a row of K is rounding where it is less than this of the terms that it is made of
-_ROUNDING = 1e-13
-# what K q̈ may miss of k, beside the terms of both
-_CONFLICT = 1e-4
-# a row depends on those before where elimination leaves less than this of its A(i,i)
-_DEPENDENT = 1e-11
+# proximal steps: of a direction with eigenvalue σ (μ/(μ + σ))^n is left
+_STEPS = 3
+
+
+class Thresholds(NamedTuple):
+    """What is nothing, of numbers of a precision.
+
+    proximal: μ beside the unit diagonal, more than rounding leaves of a singular A.
+    row: a row of K is rounding where it is less than this of the terms that it is made of.
+    conflict: what K q̈ may miss of k, beside the terms of both.
+    dependent: a row depends on those before where elimination leaves less than this of its A(i,i).
+    """
+
+    proximal: float
+    row: float
+    conflict: float
+    dependent: float
+
+    @classmethod
+    def of(cls, rounding: float) -> Thresholds:
+        """Those of double precision, or of single precision where numbers are rounded like that."""
+        return _DOUBLE if rounding < _BETWEEN else _SINGLE
+
+
+DOUBLE = float(np.finfo(np.float64).eps)
+_BETWEEN = 1e-12
+_DOUBLE = Thresholds(proximal=1e-10, row=1e-13, conflict=1e-4, dependent=1e-11)
+_SINGLE = Thresholds(proximal=1e-5, row=1e-5, conflict=2e-3, dependent=1e-4)
 
 
 class Multipliers(NamedTuple):
@@ -64,29 +85,42 @@ class Multipliers(NamedTuple):
         """1 where the constraints can be met, else NaN."""
         return one_below_zero(sum(1 - sign(-x) for x in (*self.missed, *self.odd)))
 
+    @property
+    def doubt(self) -> Any:
+        """0 where the constraints can be met, else NaN; 0.0 for certain where λ says it by itself.
+
+        Where no joint moves any row λ is known to be 0 and a product with it is folded, NaN or not.
+        """
+        return self.met - 1 if all(map(vanishes, self.forces)) else 0.0
+
 
 def multipliers(
-    felt: Felt, b: np.ndarray, size: np.ndarray, mask: np.ndarray | None = None
+    felt: Felt,
+    b: np.ndarray,
+    size: np.ndarray,
+    mask: np.ndarray | None = None,
+    rounding: float = DOUBLE,
 ) -> Multipliers:
     """The λ with A λ = b, and how far off it is.
 
     size: the squares of the terms of b; mask: 0 for constraints that do not act, 1 for the others.
     """
-    A, bounds, odd = felt.A, felt.bound, np.zeros(0)
+    A, bounds, odd, least = felt.A, felt.bound, np.zeros(0), Thresholds.of(rounding)
     if mask is not None:
         mask, odd = marks(mask)
         A, b = _uncoupled(A, felt.slices, mask), per_row(felt.slices, mask) * b
     diagonal = np.diagonal(A)
-    moved = np.array([_more(x, _ROUNDING**2 * y) for x, y in zip(diagonal, bounds, strict=True)])
+    moved = np.array([_more(x, least.row**2 * y) for x, y in zip(diagonal, bounds, strict=True)])
     instead = (1 - moved) * np.array([x + 1 - _more(x, 0.0) for x in bounds])
-    factor, shift = Factor(A + np.diag(_PROXIMAL * diagonal + instead)), _PROXIMAL * diagonal
+    shift = least.proximal * diagonal
+    factor = Factor(A + np.diag(shift + instead))
     steps = [factor.solve(moved * b)]
     for _ in range(_STEPS):
         steps.append(factor.solve(shift * steps[-1]))  # (1)
     forces = moved * (sum(steps[:-1]) - _STEPS * steps[-1])  # (2)
     left = shift * steps[-1] + (1 - moved) * b
     terms = size + b * b + _terms(A, forces, b - left)
-    return Multipliers(forces, left * left - _CONFLICT**2 * terms, odd)
+    return Multipliers(forces, left * left - least.conflict**2 * terms, odd)
 
 
 def marks(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -98,7 +132,9 @@ def marks(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return m, (m - m * m) ** 2
 
 
-def generalized_inverse(felt: Felt, mask: np.ndarray | None = None) -> np.ndarray:
+def generalized_inverse(
+    felt: Felt, mask: np.ndarray | None = None, rounding: float = DOUBLE
+) -> np.ndarray:
     """A⁻¹ (rows, rows) of the rows that act and do not depend on those before; 0 for the others.
 
     By sweeps, row after row (Goodnight 1979, A tutorial on the SWEEP operator): for many columns b,
@@ -106,7 +142,8 @@ def generalized_inverse(felt: Felt, mask: np.ndarray | None = None) -> np.ndarra
     """
     n, A = len(felt.A), felt.A
     acts = np.ones(n) if mask is None else per_row(felt.slices, mask)
-    least = _DEPENDENT * np.diagonal(A) + _ROUNDING**2 * felt.bound
+    nothing = Thresholds.of(rounding)
+    least = nothing.dependent * np.diagonal(A) + nothing.row**2 * felt.bound
     for k in range(n):
         kept = acts[k] * _more(A[k, k], least[k])
         h = kept / (kept * A[k, k] + (1 - kept))

@@ -58,8 +58,8 @@ class Response(Protocol):
         """What the rows feel."""
         ...
 
-    def qdd(self, forces: np.ndarray) -> np.ndarray:
-        """q̈ (nv,) under forces λ (rows,)."""
+    def qdd(self, forces: np.ndarray, doubt: Any = 0.0) -> np.ndarray:
+        """q̈ (nv,) under forces λ (rows,); doubt: 0, or NaN where there is no answer."""
         ...
 
 
@@ -112,15 +112,16 @@ class _Swept(NamedTuple):
     eps: PerBody
     E: list[PerBody]
 
-    def qdd(self, forces: np.ndarray) -> np.ndarray:
+    def qdd(self, forces: np.ndarray, doubt: Any = 0.0) -> np.ndarray:
         """The outward sweep.  O(N)."""
-        H, phi, lam = self.H, self.phi, self.mech.shared(forces)
+        H, phi, (lam, none) = self.H, self.phi, map(self.mech.shared, (forces, doubt))
         qdd, alpha = self.mech.slots(2)
         for p, k in self.mech.outward():
             rows = self.felt.slices
             along = (self.E[i][k] @ lam.value[rows[i]] for i in self.sums.passing(k))
             alpha_plus = phi[k].T @ alpha[p]  # (5)
-            qdd[k] = self.D[k].solve(sum(along, self.eps[k])) - self.G[k].T @ alpha_plus  # (6)
+            free = self.eps[k] + none.value
+            qdd[k] = self.D[k].solve(sum(along, free)) - self.G[k].T @ alpha_plus  # (6)
             alpha[k] = alpha_plus + H[k].T @ qdd[k]  # (7)
         return self.mech.join(qdd)
 

@@ -48,6 +48,7 @@ __all__ = [
     "in_solved_axes",
     "pushed",
     "pushes",
+    "reach_of_joints",
     "solved_jacobian",
     "velocities",
     "wanted",
@@ -301,6 +302,18 @@ class Reach:
         for x in levers:
             x.value = x.value + abs(phi.p).sum()
         return np.array([kinds[i // 3] for i in self.axes])
+
+
+def reach_of_joints(mech: Descents, H: PerBody, phi: PerBody, places: Sequence[Held]) -> Slot:
+    """What the joint of each body would feel of unit forces if nothing cancelled: (dof, rows)."""
+    (R,), reaches = mech.slots(1), [Reach(mech, h) for h in places]
+    for _, k in mech.inward():
+        sizes = [np.zeros((len(h.axes), len(H[k]))) for h in places]
+        for i, reach in enumerate(reaches):
+            if reach.passes(k):
+                sizes[i] = reach.felt(k, H[k], phi[k])
+        R[k] = np.concatenate([np.zeros((0, len(H[k]))), *sizes]).T
+    return R
 
 
 def pushes(places: Sequence[Held], forces: np.ndarray) -> dict[int, np.ndarray]:
