@@ -304,4 +304,4 @@ def test_a_joint_that_does_not_fit_together_is_refused(kind):
 
 @pytest.mark.parametrize("name", ["polar", "spiral", *OF_HINGE])
 def test_joints_that_fit_together_are_not(name):
-    hinge.check_joint({**JOINTS, **OF_HINGE}[name])
+    assert hinge.check_joint({**JOINTS, **OF_HINGE}[name]) is None

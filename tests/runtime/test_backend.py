@@ -168,7 +168,7 @@ def test_mistakes_are_found_before_the_backend():
     for given, told in [
         ((A, x), "takes 3 arrays"),
         ((A, x[:2], s), r"x has shape \(2,\)"),
-        ((A, x, "s"), "s has dtype"),
+        ((A, x, "s"), "s is 's'; expected"),
     ]:
         with pytest.raises(ArgumentError, match=f"law.*{told}"):
             toy(*given)

@@ -1,18 +1,28 @@
 """The same names on tensors of PyTorch and arrays of JAX, with derivatives."""
 
+import importlib
+
 import numpy as np
 import pytest
 
 from hinge import ArgumentError
 from hinge.spatial import se3, so3
 from mechanisms import EPS
+from pages import missing
 
 W = np.random.default_rng(0).normal(size=(5, 3))
 TWISTS = np.random.default_rng(1).uniform(-1, 1, size=(5, 6))
 
 
+def package(name):
+    """The package; folders of tests of that name are none."""
+    if missing(f"import {name}"):
+        pytest.skip(f"{name} is not installed")
+    return importlib.import_module(name)
+
+
 def test_tensors_with_gradients():
-    torch = pytest.importorskip("torch")
+    torch = package("torch")
     w = torch.tensor(W, requires_grad=True)
     assert np.abs(so3.log(so3.exp(w)).detach().numpy() - W).max() <= 20 * EPS
     weights = np.random.default_rng(2).normal(size=(5, 3, 3))
@@ -30,7 +40,7 @@ def test_tensors_with_gradients():
 
 
 def test_arrays_of_jax_under_its_transformations():
-    jax = pytest.importorskip("jax")
+    jax = package("jax")
     jnp = jax.numpy
     with jax.enable_x64(True):
         V = jnp.asarray(TWISTS)
