@@ -124,8 +124,7 @@ def test_code_is_found_again_and_told_apart():
         for kind in (hinge.Max, hinge.Min, hinge.Max)
     ]
     assert np.array_equal(made[0], made[2]) and not np.array_equal(made[0], made[1])
-    keys = [key for key in robot._kept if key[0] == "simulate"]
-    assert len(keys) == 2
+    assert len(robot._recent) == 2
 
 
 def test_memory_is_that_of_one_step():

@@ -44,7 +44,7 @@ def _operator(rule: Callable[..., Any], same: float | None, reflected: bool = Fa
                 other = graph.lift(other)
             return rule(graph, self, other)
         except Exception as problem:
-            if other.__class__ is Node:
+            if isinstance(other, Node):
                 other.graph.note(problem)
             return graph.note(problem)
 

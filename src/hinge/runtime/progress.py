@@ -39,8 +39,8 @@ def progress(
                 yield item
                 late = time.monotonic() - start > _PATIENCE
                 shown = shown or (late and _SCREEN.acquire(blocking=False))
-                done = {"completed": share()} if share else {"advance": 1}
-                bar.update(task, **done, visible=shown, refresh=False)
+                bar.update(task, completed=share() if share else None, visible=shown)
+                bar.advance(task, 0 if share else 1)
                 if shown:
                     bar.refresh()
         finally:
