@@ -56,6 +56,15 @@ class Elementary:
     op: str
     args: tuple[Any, ...]
     value: Any
+    vanishes: Any
+    # sums and products are those of `Node`
+    __add__: Any
+    __sub__: Any
+    __mul__: Any
+    __rmul__: Any
+    __truediv__: Any
+    __rtruediv__: Any
+    __neg__: Any
 
     sin, cos, sqrt = (
         _function("sin", "Sine."),
@@ -224,6 +233,8 @@ class Elementary:
     __lt__, __le__ = _operator(less), _operator(less_equal)
     __gt__, __ge__ = _operator(greater), _operator(greater_equal)
     __eq__, __ne__ = _operator(equal), _operator(not_equal)  # type: ignore[assignment]
+    # sets and dictionaries have them as the objects they are
+    __hash__ = object.__hash__
 
     def isnan(self) -> Any:
         """Whether it is no number."""

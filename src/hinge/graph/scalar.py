@@ -116,9 +116,6 @@ class Node(Elementary, Dispatching):
             "np.array(…, like=x) for arrays that np.array or np.asarray made of traced scalars"
         )
 
-    # nodes are kept in sets and dictionaries as the objects they are
-    __hash__ = object.__hash__
-
     def __float__(self) -> float:
         raise TraceError(
             "a traced scalar has no value yet and cannot become a float: write np.sin(x) for "
