@@ -12,7 +12,7 @@ from public import CHAPTERS  # noqa: E402
 
 project, author, copyright = "hinge", "the authors of hinge", "the authors of hinge"
 version = release = hinge.__version__
-extensions = ["myst_parser", "executed", "repository", "reference"]
+extensions = ["myst_parser", "executed", "repository", "reference", "keywords"]
 exclude_patterns = ["_ext"]
 nitpicky = True
 

@@ -3,7 +3,9 @@
 `.ci/site` builds one and runs these; without a site or a browser each test says why it skips.
 """
 
+import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -117,3 +119,75 @@ def test_the_contents_of_a_page_open_and_close(site, page):
     assert 0 < left_of(page, ".toc-drawer") < 375
     page.mouse.click(10, 400)
     assert left_of(page, ".toc-drawer") >= 375
+
+
+# what people look for, and the page that they want
+WANTED = {
+    "reinforcement learning": "torch",
+    "four-bar": "contact",
+    "four bar": "contact",
+    "closed loop": "contact",
+    "forward kinematics": "reference/kinematics",
+    "fk": "reference/kinematics",
+    "jacobian": "reference/kinematics",
+    "end effector": "reference/kinematics",
+    "center of mass": "reference/kinematics",
+    "inverse kinematics": "inverse_kinematics",
+    "ik": "inverse_kinematics",
+    "inverse dynamics": "reference/dynamics",
+    "forward dynamics": "reference/dynamics",
+    "mass matrix": "reference/dynamics",
+    "install": "start",
+    "getting started": "start",
+    "urdf": "loading",
+    "mjcf": "loading",
+    "xacro": "loading",
+    "ros": "embedded",
+    "microcontroller": "embedded",
+    "friction": "ground",
+    "walking": "ground",
+    "terrain": "ground",
+    "lqr": "linearized",
+    "kalman filter": "linearized",
+    "mpc": "tasks/mpc",
+    "trajectory optimization": "tasks/mpc",
+    "pd control": "control",
+    "gravity compensation": "control",
+    "impedance control": "control",
+    "runge-kutta": "simulation",
+    "integrator": "simulation",
+    "system identification": "identification",
+    "calibration": "identification",
+    "gpu": "gpu",
+    "cuda": "gpu",
+    "automatic differentiation": "derivatives",
+    "domain randomization": "large_batches",
+    "pytorch": "torch",
+    "pinocchio": "coming_from/pinocchio",
+    "mujoco": "coming_from/mujoco",
+    "payload": "editing",
+    "floating base": "mechanisms",
+    "space robot": "underactuated",
+    "twist": "theory/spatial_vectors",
+    "windows": "platforms",
+    "jupyter": "viewing",
+}
+
+
+def found(site, page, words):
+    """The first three pages that a search for words gives."""
+    opened(page, Path(f"{site}/search.html"), 1280)
+    page.goto(f"{(site / 'search.html').as_uri()}?q={quote(words)}")
+    ended = re.compile("finished|did not match")
+    page.locator("#search-results .search-summary", has_text=ended).wait_for(timeout=20_000)
+    links = page.locator("#search-results ul.search > li > a")
+    return [links.nth(i).get_attribute("href") for i in range(min(3, links.count()))]
+
+
+def test_a_search_finds_the_page_that_is_wanted(site, page):
+    got = {words: found(site, page, words) for words in WANTED}
+    assert not {
+        words: links
+        for words, links in got.items()
+        if not any(f"{WANTED[words]}.html" in link for link in links)
+    }
