@@ -181,18 +181,23 @@ def _pivot(left: Any, whole: Any) -> Any:
     return math.nan if vanishes(left) else left
 
 
-def _ldl(A: np.ndarray) -> tuple[list[list[Any]], list[Any]]:
+def _ldl(A: np.ndarray, low: Any = None) -> tuple[list[list[Any]], list[Any]]:
     """L and d of A = L diag(d) Lᵀ, L unit lower triangular.  Only the lower triangle is read."""
     n = len(A)
     L: list[list[Any]] = [[0.0] * n for _ in range(n)]
     d: list[Any] = []
     for j in range(n):
         scaled = {k: L[j][k] * d[k] for k in range(j) if not is_zero(L[j][k])}
-        d.append(_pivot(_less_products(A[j, j], L[j], scaled), A[j, j]))
+        left = _less_products(A[j, j], L[j], scaled)
+        d.append(_pivot(left, A[j, j]) if low is None else _raised(left, low[j]))
         for i in range(j + 1, n):
             left = _less_products(A[i, j], L[i], scaled)
             L[i][j] = 0.0 if is_zero(left) else left / d[j]
     return L, d
+
+
+def _raised(left: Any, low: Any) -> Any:
+    return where(less(left, low), low, left)
 
 
 def _less_products(x: Any, row: Sequence[Any], others: Mapping[int, Any]) -> Any:
@@ -204,13 +209,13 @@ def _less_products(x: Any, row: Sequence[Any], others: Mapping[int, Any]) -> Any
 class Factor:
     """A = L diag(d) Lᵀ of a symmetric positive definite A, to be solved with several times.
 
-    What is known to be 0 in L costs nothing.
+    What is known to be 0 in L costs nothing.  low: (n,), to which smaller entries of d are raised.
     """
 
     __slots__ = ("columns", "d_inv", "rows")
 
-    def __init__(self, A: np.ndarray) -> None:
-        L, d = _ldl(A)
+    def __init__(self, A: np.ndarray, low: np.ndarray | None = None) -> None:
+        L, d = _ldl(A, low)
         self._set(L, np.array([1 / x for x in d]))
 
     def _set(self, L: Sequence[Sequence[Any]], d_inv: np.ndarray) -> None:

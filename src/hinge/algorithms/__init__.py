@@ -16,6 +16,7 @@ from .configuration import (
 )
 from .constrained.closure import constraint_closure
 from .constrained.cones import friction_residuals
+from .constrained.continued import continued_dynamics
 from .constrained.derivatives import (
     constrained_changes,
     constrained_forward_dynamics_derivatives,
@@ -121,6 +122,7 @@ __all__ = [
     "constraint_closure",
     "constraint_error",
     "constraint_jacobian",
+    "continued_dynamics",
     "coriolis_matrix",
     "crba",
     "curvature",
@@ -224,6 +226,7 @@ class Algorithms(Bound):
     complete_motion = bound(complete_motion)
     constrained_changes = bound(constrained_changes)
     constrained_forward_dynamics = bound(constrained_forward_dynamics)
+    continued_dynamics = bound(continued_dynamics)
     constrained_forward_dynamics_derivatives = bound(constrained_forward_dynamics_derivatives)
     constrained_hybrid_dynamics = bound(constrained_hybrid_dynamics)
     constrained_inverse_dynamics = bound(constrained_inverse_dynamics)

@@ -219,7 +219,8 @@ class Trip:
             raise SingularError(
                 f"{self.where}: no step from t = {self.t[0]:g} on is short enough for the "
                 f"tolerance: the forces jump or are not finite there, or a joint moves no inertia "
-                f"at all; give rtol and atol that can be met, or the joint armature"
+                f"at all, or loops are at a dead point, at q = {self.q[0].tolist()}; give rtol and "
+                f"atol that can be met, or the joint armature, or take method 'rk4'"
             )
         # of a batch such a sample is NaN from here on
         self.t = np.where(stuck, self.end, self.t)

@@ -48,14 +48,14 @@ Acta Numerica 2001).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..graph.functions import where
 
-__all__ = ["METHODS", "Integrator", "System"]
+__all__ = ["METHODS", "Integrator", "System", "integrator"]
 
 
 class System(Protocol):
@@ -63,6 +63,10 @@ class System(Protocol):
 
     def acceleration(self, t: Any, q: Any, qd: Any) -> Any:
         """q̈ at a time, in a state."""
+        ...
+
+    def continued(self, t: Any, q: Any, qd: Any, before: Any, span: Any) -> Any:
+        """The same, near a q̈ before where constraints cannot be followed in such a time span."""
         ...
 
     def move(self, q: Any, scale: Any, u: Any) -> Any:
@@ -134,8 +138,9 @@ class Integrator:
 def _semi_implicit_euler(
     system: System, t: Any, h: Any, q: Any, qd: Any, memory: tuple[Any, ...], stage: Any
 ) -> tuple[Any, Any, tuple[Any, ...]]:
-    qd = qd + h * system.acceleration(t, q, qd)
-    return system.move(q, h, qd), qd, ()
+    a = system.continued(t, q, qd, memory[0], h) if memory else system.acceleration(t, q, qd)
+    qd = qd + h * a
+    return system.move(q, h, qd), qd, (a,) * len(memory)
 
 
 def _rk4(
@@ -144,7 +149,7 @@ def _rk4(
     w, a, w_sum, a_sum = memory
     c, b, keep, end = stage
     v, at = qd + c * h * a, system.move(q, c * h, w)
-    w, a = system.rate(c * h, w, v), system.acceleration(t + c * h, at, v)  # (1)
+    w, a = system.rate(c * h, w, v), system.continued(t + c * h, at, v, a, h)  # (1)
     w_sum, a_sum = keep * w_sum + b * w, keep * a_sum + b * a  # (2)
     q, qd = system.move(q, end * h, w_sum), qd + end * h * a_sum  # (3)
     return q, qd, (w, a, w_sum, a_sum)
@@ -202,7 +207,7 @@ def _dormand_prince(
     w, a, (c, last), here = memory[:6], memory[6:12], stage[:2], stage[8:]
     u, dv = (sum(b * x for b, x in zip(stage[2:8], k, strict=True)) for k in (w, a))
     at, v = system.move(q, h, u), qd + h * dv
-    w_now, a_now = system.precise_rate(h, u, v), system.acceleration(t + c * h, at, v)
+    w_now, a_now = system.precise_rate(h, u, v), system.continued(t + c * h, at, v, a[0], h)
     pairs = zip((w, a), (w_now, a_now), strict=True)
     errors = [h * sum(e * x for e, x in zip(_ERROR, (*k, now), strict=True)) for k, now in pairs]
     # the last stage is the first of the next step, where u is 0
@@ -220,6 +225,16 @@ def _first_stage(system: System, q: Any, qd: Any) -> tuple[Any, ...]:
     return qd, *still * 5, system.acceleration(0.0, q, qd), *still * 7
 
 
+def _from_here(memory: int, at: int) -> Callable[[System, Any, Any], tuple[Any, ...]]:
+    """Memory at the start: zeros, but for the acceleration."""
+
+    def begin(system: System, q: Any, qd: Any) -> tuple[Any, ...]:
+        a = system.acceleration(0.0, q, qd)
+        return tuple(a if i == at else np.zeros_like(qd) for i in range(memory))
+
+    return begin
+
+
 def _dot(a: Any, b: Any) -> Any:
     return (a * b).sum(axis=-1, keepdims=True)
 
@@ -227,11 +242,14 @@ def _dot(a: Any, b: Any) -> Any:
 def _joint_midpoint(
     system: System, t: Any, h: Any, q: Any, qd: Any, memory: tuple[Any, ...], stage: Any
 ) -> tuple[Any, Any, tuple[Any, ...]]:
-    start, end = stage
-    v = start * qd + (1 - start) * memory[0]
-    a = system.acceleration(t + 0.5 * h, system.move(q, 0.5 * h, v), v)
+    (start, end), (v, *before) = stage, memory
+    v = start * qd + (1 - start) * v
+    now = t + 0.5 * h, system.move(q, 0.5 * h, v), v
+    # with as long a time span the iteration converges where constraints are stiffest
+    a = system.continued(*now, before[0], 2 * h) if before else system.acceleration(*now)
     v = qd + 0.5 * h * a
-    return system.move(q, end * h, v), qd + end * h * a, (v,)  # (8)
+    before = (end * a + (1 - end) * x for x in before)
+    return system.move(q, end * h, v), qd + end * h * a, (v, *before)  # (8)
 
 
 # where a step turns the joints of an arm by 0.1 rad, so many leave 1e-12 of the rates to solve
@@ -271,3 +289,17 @@ METHODS = {
     "adaptive": Integrator(_dormand_prince, memory=14, stages=_STAGES, begin=_first_stage),
     "variational": Integrator(_variational, memory=2, stages=_ITERATIONS, begin=_momenta),
 }
+
+# with constraints a stage knows the acceleration before
+_CONSTRAINED = {
+    "rk4": replace(METHODS["rk4"], begin=_from_here(4, at=1)),
+    "semi_implicit_euler": Integrator(_semi_implicit_euler, memory=1, begin=_from_here(1, at=0)),
+    "joint_midpoint": Integrator(
+        _joint_midpoint, memory=2, stages=_ITERATIONS, begin=_from_here(2, at=1)
+    ),
+}
+
+
+def integrator(method: str, constrained: bool) -> Integrator:
+    """The stage of a method and its numbers."""
+    return (_CONSTRAINED.get(method) if constrained else None) or METHODS[method]

@@ -42,7 +42,7 @@ from .adaptive import (
 from .dense import EventFunction, Stretches, crossings, end_of, event_functions
 from .given import refuse_a_series, series_of, step_count, together
 from .ground import Ground
-from .integrators import METHODS
+from .integrators import METHODS, Integrator, integrator
 from .laws import Law, check_law, law_value
 from .steps import Called, motion_kernel, traced_force
 from .stops import pace_of
@@ -53,6 +53,7 @@ from .surroundings import (
     warn_of_cut_off_forces,
 )
 from .trajectory import Trajectory
+from .watch import rank_at, warn_of_lost_loops
 
 __all__ = ["simulate"]
 
@@ -146,7 +147,9 @@ def simulate(
         told = ", and keep needs that" if run.kept else ""
         raise TraceError(f"{run.where}: it cannot be compiled as one kernel{told}: {why}")
     run.slow = "" if compiled is False else why
-    return run.trajectory(compiled is not False and not why, tolerance, wanted)
+    motion = run.trajectory(compiled is not False and not why, tolerance, wanted)
+    run.watch(motion)
+    return motion
 
 
 class _Run:
@@ -219,6 +222,17 @@ class _Run:
         fine = np.asarray(found.closed)[..., None]
         given |= {"q": np.where(fine, found.q, np.nan), "qd": np.where(fine, found.qd, np.nan)}
 
+    def watch(self, motion: Trajectory) -> None:
+        """Say if loops or the energy were lost on the way."""
+        given, acting = self.given, {"tau", "taus", "f_ext", *PARAMETERS}
+        joints = [b.joint for b in self.robot.mechanism.bodies]
+        free = self.function is None and not acting & {*given}
+        free = free and self.around.ground is None and not self.around.stops
+        free = free and not any(np.any(j.damping) or np.any(j.friction) for j in joints)
+        if self.constraints and "placement" not in given:
+            loops = self.constraints
+            warn_of_lost_loops(self.robot, self.where, loops, motion.q, motion.qd, free)
+
     def refuse_every(self, wanted: Sequence[EventFunction]) -> None:
         """Where every step is looked at, or none is there to be counted."""
         if self.kept and (wanted or self.method == "adaptive"):
@@ -258,6 +272,11 @@ class _Run:
                 f"{self.where}: the robot has {len(self.robot.body_names)} bodies, and rigid "
                 f"ground takes {MOST_UNROLLED}; take a ground with law='compliant'"
             )
+
+    @property
+    def way(self) -> Integrator:
+        """The method, as it is with constraints or without."""
+        return integrator(self.method, bool(self.constraints))
 
     @property
     def times(self) -> np.ndarray:
@@ -425,6 +444,7 @@ class _Run:
             raise SingularError(
                 f"{self.where}: the motion is not finite at t = {self.times[row]:g}: the step dt = "
                 f"{self.dt:g} is too long for it; take shorter steps"
+                f"{rank_at(self.robot, self.constraints, q[row - 1])}"
             )
 
     # step by step
@@ -433,8 +453,7 @@ class _Run:
         """q and q̇ at all times, by calls from Python."""
         if self.around.rigid:
             return self._stepped_on_rigid_ground()
-        way = METHODS[self.method]
-        q, qd = self.given["q"], self.given["qd"]
+        way, q, qd = self.way, self.given["q"], self.given["qd"]
         kept = [(q.copy(), qd.copy())]
         memory = self.memory()
         for i in progress(range(self.steps), self.where):
@@ -473,7 +492,7 @@ class _Run:
 
     def memory(self) -> tuple[np.ndarray, ...]:
         """What the method starts with."""
-        way, q, qd = METHODS[self.method], self.given["q"], self.given["qd"]
+        way, q, qd = self.way, self.given["q"], self.given["qd"]
         if way.begin is None:
             return (np.zeros(self.lead + (self.robot.nv,)),) * way.memory
         return way.begin(self._system(partial(self.force, 0)), q, qd)
@@ -522,7 +541,7 @@ class _Run:
             step = kernel_step(motion_kernel(*ways, self.around), robot, acting)
         else:
             system = self._system(partial(self.force, 0))
-            step = called_step(system, METHODS[self.method], self.lead)
+            step = called_step(system, self.way, self.lead)
 
         def enough(part: Stretches) -> bool:
             return len(part.t) > 0 and any(len(crossings(robot, part, e).t) for e in ends)

@@ -37,7 +37,7 @@ from ..specialize.canonical import Reframed, canonical
 from ..specialize.programs import is_long
 from .ground import Ground
 from .implicit import softened
-from .integrators import METHODS, Integrator
+from .integrators import Integrator, integrator
 from .laws import source_line
 from .rigid import Stepped
 from .surroundings import NOTHING, Surroundings, moved_spots
@@ -91,6 +91,15 @@ class Traced:
             static = {"constraints": tuple(self.constraints)}
             return self.swept("constrained_forward_dynamics", static=static, **state)[0]
         return self.swept("forward_dynamics", **state)
+
+    def continued(self, t: Any, q: Any, qd: Any, before: Any, span: Any) -> Any:
+        """As in `System`."""
+        if not self.constraints:
+            return self.acceleration(t, q, qd)
+        tau, static = self.total(t, q, qd), {"constraints": tuple(self.constraints)}
+        state = {"q": q, "qd": qd, "tau": tau, "qdd_before": before, "span": span}
+        f_ext = self.f_ext(q, qd)
+        return self.swept("continued_dynamics", static=static, **state, f_ext=f_ext)
 
     def swept(
         self,
@@ -200,9 +209,17 @@ class Called:
         """As in `System`."""
         total = self.total(t, q, qd)
         if self.constraints:
-            motion = self.robot.constrained_forward_dynamics
-            return motion(q, qd, total, self.constraints, self.f_ext(q, qd)).qdd
+            state = {"q": q, "qd": qd, "tau": total, "f_ext": self.f_ext(q, qd)}
+            return self._constrained("constrained_forward_dynamics", **state)[0]
         return self.robot.forward_dynamics(q, qd, total, self.f_ext(q, qd))
+
+    def continued(self, t: Any, q: Any, qd: Any, before: Any, span: Any) -> Any:
+        """As in `System`."""
+        if not self.constraints:
+            return self.acceleration(t, q, qd)
+        tau, f_ext = self.total(t, q, qd), self.f_ext(q, qd)
+        state = {"q": q, "qd": qd, "tau": tau, "qdd_before": before, "span": np.asarray(span)}
+        return self._constrained("continued_dynamics", **state, f_ext=f_ext)
 
     def move(self, q: Any, scale: Any, u: Any) -> Any:
         """As in `System`."""
@@ -259,6 +276,10 @@ class Called:
         start = self._kernel(lambda h, v, qd, tau: departing(mech, h, v, qd, tau))
         end = self._kernel(lambda h, v, qd, tau, u: arriving(mech, h, v, qd, tau, u))
         return start(*middle), end(*middle, p)
+
+    def _constrained(self, name: str, **arrays: Any) -> Any:
+        """What an algorithm gives; that loops are open was said at the start."""
+        return self.robot._ask(name, {"constraints": self.constraints}, **arrays)
 
     def _kernel(self, fn: Callable[..., Any]) -> Any:
         """A function of the joints as a kernel, made once."""
@@ -340,7 +361,7 @@ def motion_kernel(
     (parameters, like dt) are arguments.  program: a law of (t, q, qd) that adds to the first two.
     kept: reductions of functions of (t, q, qd), by name.
     """
-    mech, way, kept = robot.mechanism, METHODS[method], kept or {}
+    mech, way, kept = robot.mechanism, integrator(method, bool(constraints)), kept or {}
     shapes = {"q": (mech.nq,), "qd": (mech.nv,)}
     shapes |= {f"memory{i}": (mech.nv,) for i in range(way.memory)}
     shapes |= {"forces": (len(around.ground.points), 3)} if around.ground and around.rigid else {}

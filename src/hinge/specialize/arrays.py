@@ -22,6 +22,7 @@ PER_DOF = {
     "given": "accelerations where a DoF is driven, forces where it is not",
     "qd": "joint velocities",
     "qdd": "joint accelerations",
+    "qdd_before": "joint accelerations of a moment before",
     "tau": "joint forces",
     "dv": "joint displacements",
     "u": "joint displacements",
@@ -77,7 +78,7 @@ def array_shape(
 
 def is_array(name: str) -> bool:
     """Whether an argument of that name is an array; `active` may be one, but need not."""
-    named = ("q", "q0", "q1", "s", "f_ext", "points", "anchors", "velocity", "out")
+    named = ("q", "q0", "q1", "s", "span", "f_ext", "points", "anchors", "velocity", "out")
     if name in named or name in PARAMETERS:
         return True
     return name in PER_CONSTRAINT | PER_ROW or (name in PER_DOF and name != "active")
@@ -91,6 +92,8 @@ def meaning(mech: Mechanism, name: str) -> str:
         return f"a force (moment; force) on {mech.n_bodies} bodies"
     if name == "s":
         return "a part of the way, a number"
+    if name == "span":
+        return "a time, a number"
     if name == "points":
         return f"a point of each of {mech.n_bodies} bodies"
     if name == "anchors":

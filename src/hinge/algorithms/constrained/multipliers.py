@@ -35,6 +35,7 @@ __all__ = [
     "Thresholds",
     "generalized_inverse",
     "marks",
+    "moved_rows",
     "multipliers",
     "per_row",
     "refuse_conflict",
@@ -105,13 +106,11 @@ def multipliers(
 
     size: the squares of the terms of b; mask: 0 for constraints that do not act, 1 for the others.
     """
-    A, bounds, odd, least = felt.A, felt.bound, np.zeros(0), Thresholds.of(rounding)
+    A, odd, least = felt.A, np.zeros(0), Thresholds.of(rounding)
     if mask is not None:
         mask, odd = marks(mask)
         A, b = _uncoupled(A, felt.slices, mask), per_row(felt.slices, mask) * b
-    diagonal = np.diagonal(A)
-    moved = np.array([_more(x, least.row**2 * y) for x, y in zip(diagonal, bounds, strict=True)])
-    instead = (1 - moved) * np.array([x + 1 - _more(x, 0.0) for x in bounds])
+    diagonal, (moved, instead) = np.diagonal(A), moved_rows(felt._replace(A=A), least)
     shift = least.proximal * diagonal
     factor = Factor(A + np.diag(shift + instead))
     steps = [factor.solve(moved * b)]
@@ -121,6 +120,13 @@ def multipliers(
     left = shift * steps[-1] + (1 - moved) * b
     terms = size + b * b + _terms(A, forces, b - left)
     return Multipliers(forces, left * left - least.conflict**2 * terms, odd)
+
+
+def moved_rows(felt: Felt, least: Thresholds = _DOUBLE) -> tuple[np.ndarray, np.ndarray]:
+    """1 for rows that joints move, else 0; what stands on the diagonal of A for these: (rows,)."""
+    pairs = zip(np.diagonal(felt.A), felt.bound, strict=True)
+    moved = np.array([_more(x, least.row**2 * y) for x, y in pairs])
+    return moved, (1 - moved) * np.array([x + 1 - _more(x, 0.0) for x in felt.bound])
 
 
 def marks(mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -42,6 +42,7 @@ __all__ = [
     "constraint_bias",
     "constraint_error",
     "constraint_jacobian",
+    "error",
     "felt_at_joints",
     "held",
     "in_given_axes",
@@ -141,7 +142,7 @@ def constraint_error(
     without an anchor is where it is.
     """
     places = held(mech, mech.phi(q), constraints, anchors)
-    e = np.concatenate([np.zeros(0), *map(_error, places)])
+    e = np.concatenate([np.zeros(0), *map(error, places)])
     return in_given_axes(places, e)
 
 
@@ -371,14 +372,14 @@ def _wanted(h: Held, V: PerBody, alpha: PerBody) -> Wanted:
     if isinstance(c, Contact) and c.kind != "point":
         slide = slide - skew(u[:3]) @ u[3:]
     rate = np.concatenate([turn - skew(w[:3]) @ u[:3], slide])  # (2)
-    k = -rate[h.axes] - c.damping * u[h.axes] - c.stiffness * _error(h)  # (3)
+    k = -rate[h.axes] - c.damping * u[h.axes] - c.stiffness * error(h)  # (3)
     terms = (a_left, 1.0), (a_right, 1.0), (u, c.damping**2), (w, c.damping**2)
     sizes = np.array([sum(s * _square(x[i : i + 3]) for x, s in terms) for i in (0, 3)])
     sizes = sizes + c.stiffness**2 * np.array([1.0, h.size])
     return Wanted(k, u[h.axes], sizes[[i // 3 for i in h.axes]])
 
 
-def _error(h: Held) -> np.ndarray:
+def error(h: Held) -> np.ndarray:
     """e in the axes in which rows are solved for."""
     if h.Z is None:
         return np.zeros(len(h.axes))
