@@ -350,3 +350,12 @@ def test_what_nothing_holds_does_not_move_in_simulations_either():
     loop = LoopConstraint("disc", "off")
     with pytest.warns(hinge.OpenLoopWarning), pytest.raises(hinge.SingularError):
         simulate(hinge.Robot(b.build()), [0.0], duration=0.01, constraints=loop)
+
+
+def test_many_passive_joints_are_refused():
+    """Their forces are a dense system, which would take minutes: compiled code says so too."""
+    snake = zoo.snake(700)
+    still, hold = np.zeros(snake.nv), [hinge.Contact("tail")]
+    for call in (snake.alg.constrained_inverse_dynamics, snake.constrained_inverse_dynamics):
+        with pytest.raises(hinge.ArgumentError, match="'snake700': 601 passive DoF .* 600 at the"):
+            call(snake.neutral(), still, still, hold, snake.joint_names[:99])

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...algebra.small import Factor, mirror_lower
-from ...errors import SingularError
+from ...errors import ArgumentError, SingularError
 from ...model.mechanism import Mechanism
 from ...model.protocol import Descents, Tree
 from ..declare import algorithm, with_followers
@@ -37,6 +37,8 @@ __all__ = ["ConstrainedForces", "constrained_inverse_dynamics"]
 
 # beside the squares of joint forces, by default
 _FORCE_WEIGHT = 1e-4
+# passive DoF up to which a dense system of as many rows takes seconds
+_MOST_PASSIVE = 600
 
 
 class ConstrainedForces(NamedTuple):
@@ -80,6 +82,7 @@ def constrained_inverse_dynamics(
         Q.value, c.value = Q.value + mirror_lower(KW @ K[k]), c.value + KW @ r[k]
         size.value = size.value + r[k] @ r[k] + mech.M[k].mass ** 2 * weight
     ends = _passive(mech, driven)
+    _refuse_many(mech, sum(map(len, ends.values())))
     B = np.concatenate([np.zeros((0, len(w))), *(K[j][at] for j, at in ends.items())])
     most = np.concatenate([np.zeros((0, len(w))), *(reach[j][at] for j, at in ends.items())])
     needed = np.concatenate([np.zeros(0), *(r[j][at] for j, at in ends.items())])
@@ -110,6 +113,7 @@ def _(
     """The same from K as a matrix: a joint that follows feels for its leader."""
     m, (acting, odd) = mech.driven(active), _acting(constraints, mask)
     passive, w = np.flatnonzero(m == 0), _weights(constraints, force_weights)
+    _refuse_many(mech, len(passive))
     r, K = inverse_dynamics(mech, q, qd, qdd, f_ext), constraint_jacobian(mech, q, constraints)
     K = np.concatenate([np.zeros(0), *acting])[:, None] * K
     KW = K * (m * np.asarray(_or_ones(mech, tau_weights)))
@@ -121,6 +125,16 @@ def _(
     _refuse_unreachable(mech, m, solved.missed)
     tau = solved.met * (m * (r - K.T @ solved.forces)) + solved.doubt
     return ConstrainedForces(tau, solved.met * solved.forces + solved.doubt)
+
+
+def _refuse_many(mech: Any, passive: int) -> None:
+    """Refuse a dense system that takes minutes."""
+    if passive > _MOST_PASSIVE:
+        raise ArgumentError(
+            f"constrained_inverse_dynamics of {mech.name!r}: {passive} passive DoF make a dense "
+            f"system of as many equations, {_MOST_PASSIVE} at the most; make more joints active, "
+            f"or take constrained_hybrid_dynamics, where passive joints accelerate freely"
+        )
 
 
 class _Sizes(NamedTuple):
