@@ -38,8 +38,8 @@ CHAPTERS: dict[str, str] = {
     "spatial": "spatial spatial.so3 spatial.se3",
     "editing": "edit",
     "zoo": "zoo",
-    "functions": "compile Kernel rollout Rollout grad hessian jacobian jvp vjp atan2 less greater "
-    "maximum minimum where",
+    "functions": "compile clear_caches Kernel rollout Rollout grad hessian jacobian jvp vjp atan2 "
+    "less greater maximum minimum where",
     "large_batches": "in_blocks stream ReducingRollout Reduction Sum Mean Max Min Last Histogram",
     "algorithms": "algorithms",
     "jax": "jax",
@@ -48,7 +48,7 @@ CHAPTERS: dict[str, str] = {
     "gpu": "DeviceArray",
     "cluster": "cluster",
     "errors": "HingeError ArgumentError DeviceError DeviceMemoryError ImmutableError ModelError "
-    "SingularError TraceError ModelWarning OpenLoopWarning",
+    "SingularError TraceError ModelWarning OpenLoopWarning TraceWarning",
 }
 # constants have no docstring
 CONSTANTS = {

@@ -48,6 +48,8 @@ def test_what_is_still_to_come_costs_what_it_says():
     np.testing.assert_allclose(np.trapezoid(rate, run.t), x @ law.cost @ x, rtol=1e-4)
 
 
+# the gains are looked up by time, in Python
+@pytest.mark.filterwarnings("ignore::hinge.TraceWarning")
 def test_a_motion_is_come_back_to():
     """Along a motion of any length the gains at its start are those of the point, if it stays."""
     robot, goal, dt = zoo.arm(2), np.array([0.4, -0.3]), 0.01

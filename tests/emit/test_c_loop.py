@@ -7,6 +7,7 @@ import pytest
 
 import hinge
 from hinge import Contact, LoopConstraint, zoo
+from hinge.algorithms.declare import ALGORITHMS
 from hinge.emit.c.source import c_source
 from hinge.graph.interpret import interpret
 from hinge.graph.loop import LoopProgram
@@ -39,7 +40,8 @@ def test_a_long_snake_in_c(name, tmp_path, c_sines):
     """To the bit what the steps say; as near to kernel and generic code as these to one another."""
     names, kernel = CASES[name], SNAKE.kernel(name, *CASES[name])
     given = state(SNAKE, names)
-    function = Compiled(kernel.program, "double", tmp_path, names=names)
+    results = [ALGORITHMS[name].result]
+    function = Compiled(kernel.program, "double", tmp_path, names=names, results=results)
     assert function.source == kernel.source("c")
     assert "define void @run" in kernel.source("llvm")
     (got,) = function(*given)
@@ -115,7 +117,7 @@ def test_what_constraints_feel_and_how_it_changes_in_c(name, arrays, tmp_path):
 def test_a_long_snake_in_single_precision(tmp_path):
     robot, names = hinge.Robot(SNAKE.mechanism, dtype=np.float32), CASES["inverse_dynamics"]
     kernel, given = robot.kernel("inverse_dynamics", *names), state(SNAKE, names)
-    function = Compiled(kernel.program, "float", tmp_path, names=names)
+    function = Compiled(kernel.program, "float", tmp_path, names=names, results=["tau"])
     assert function.source == kernel.source("c") and "double" not in function.source
     (got,), eps = function(*given), np.finfo(np.float32).eps
     expected = SNAKE.alg.inverse_dynamics(*given)

@@ -172,7 +172,7 @@ def test_every_sample_of_a_simulation_may_have_a_mechanism_of_its_own(method):
         alone = hinge.simulate(other, np.ones(3), **keywords)
         assert_close(runs[0].q[:, i], alone.q, 50 * EPS)
         assert_close(runs[0].energy[:, i], alone.energy, 50 * EPS)
-    with pytest.raises(ArgumentError, match="simulate 'arm3': mass is not an argument; known: q"):
+    with pytest.raises(ArgumentError, match="simulate 'arm3': mass is not an argument; "):
         hinge.simulate(robot, np.ones(3), mass=1.0)
 
 

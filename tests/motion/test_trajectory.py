@@ -270,9 +270,3 @@ def test_a_plan_in_a_line():
         "<Plan for 'arm2': 5 steps of 0.01 s, cost 3 → 1 in 1 iterations, unfinished, inequalities "
         "off by 0.1>"
     )
-
-
-def test_arrays_of_another_package_are_not_looked_into():
-    torch = pytest.importorskip("torch")
-    run = simulate(ARM, torch.tensor([0.1, 0.2], dtype=torch.float64), duration=0.02, dt=0.01)
-    assert str(run) == "Trajectory of 'arm2': 3 states from 0 to 0.02 s"

@@ -189,7 +189,7 @@ WRONG = {
     "ragged": ([[1.0], [1.0, 2.0]], "q is ragged"),
     "shape": (np.zeros(3), r"q has shape \(3,\)"),
     "NaN": (np.array([0.0, np.nan]), r"q\[1\] is nan"),
-    "text": ("here", "q has dtype"),
+    "text": ("here", "q is 'here'; expected"),
 }
 
 

@@ -188,7 +188,7 @@ def test_code_has_a_language():
     assert toy.source() == toy.source("operations") and "sin" in toy.source().split()
     assert "define" in real.source("llvm") and toy.source("c") == real.source("c")
     with pytest.raises(
-        ArgumentError, match="law: source is 'llvm'; expected 'operations', 'c' or 'cuda'"
+        ArgumentError, match="law: source is 'llvm'; expected 'operations', 'c', 'header' or 'cuda'"
     ):
         toy.source("llvm")
 

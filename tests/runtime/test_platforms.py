@@ -205,7 +205,7 @@ def test_names_of_windows(monkeypatch):
     class Library:
         def __init__(self, name):
             asked.append(name)
-            self.sin = self.cos = self.atan2 = self.__dict__["__chkstk"] = _FUNCTION
+            self.sin = self.cos = self.__dict__["__chkstk"] = _FUNCTION
 
     monkeypatch.setattr(sys, "platform", "win32")
     monkeypatch.setattr(symbols.ctypes, "CDLL", Library)

@@ -319,8 +319,9 @@ def test_errors_and_biases_of_constraints_are_loops_too(monkeypatch):
         assert_close(kernel(*given), expected, 1000 * EPS)
 
 
+@pytest.mark.filterwarnings("ignore::hinge.TraceWarning")
 def test_a_long_robot_in_contact_is_simulated():
-    """In one kernel; with a law that cannot be traced, by calls of the robot's methods."""
+    """By calls of the robot's methods, with a law that cannot be traced and without one."""
     robot, settings = zoo.snake(44), {"duration": 0.02, "dt": 1e-3, "constraints": Contact("tail")}
     q = robot.random_configuration(3)
 

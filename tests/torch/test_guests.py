@@ -31,3 +31,9 @@ def test_what_has_no_gradient_says_so():
         assert isinstance(ROBOT.mass_matrix(q), torch.Tensor)
     with pytest.raises(ArgumentError, match="on meta, the robot on the CPU"):
         ROBOT.mass_matrix(q.detach().to("meta"))
+
+
+def test_motions_of_tensors_are_in_words():
+    q = torch.tensor([0.1, 0.2, 0.0], dtype=torch.float64)
+    run = hinge.simulate(ROBOT, q, duration=0.02, dt=0.01)
+    assert str(run).startswith("Trajectory of 'arm3': 3 states from 0 to 0.02 s")

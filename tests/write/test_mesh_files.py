@@ -5,7 +5,8 @@ import warnings
 import pytest
 
 import hinge
-from hinge import Inertia, Revolute, Shape, write
+from hinge import Inertia, Revolute, Shape
+from hinge.write import whole
 
 BODY = Inertia(2.0, (0.1, 0.0, 0.2), [[0.3, 0, 0], [0, 0.4, 0], [0, 0, 0.5]])
 TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n"
@@ -110,7 +111,7 @@ def test_a_file_that_is_not_written_leaves_no_copies(tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(write, "_write", full)
+    monkeypatch.setattr(whole.os, "replace", full)
     with warnings.catch_warnings(), pytest.raises(hinge.ArgumentError, match="No space left"):
         warnings.simplefilter("error")
         hinge.save(robot_of(*meshes), tmp_path / "out" / "m.urdf")

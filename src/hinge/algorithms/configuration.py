@@ -240,7 +240,8 @@ def limits(mech: Mechanism, strict: bool = True) -> Limits:
             touching = (low > high) & (low - high <= _SAME * (1 + abs(low)))
             low = np.where(touching, high, low)
             if (low <= high).all():
-                lower[dof], upper[dof] = low, high
+                # no −0, of which a range of no length would be negative
+                lower[dof], upper[dof] = low + 0.0, high + 0.0
             elif strict:
                 raise _excluded(mech, b.joint_name, (lower[dof], upper[dof]), np.sort(ends, axis=0))
     return Limits(lower, upper, velocity, place)

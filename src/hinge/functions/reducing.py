@@ -54,7 +54,8 @@ class Measured(NamedTuple):
 
     def finish(self, total: np.ndarray, steps: int) -> Any:
         """The result after so many steps; what the reduction was stays as it is."""
-        return self.reduction.finish(np.array(total), steps)
+        own = total.copy() if isinstance(total, np.ndarray) else total
+        return self.reduction.finish(own, steps)
 
 
 def measured(

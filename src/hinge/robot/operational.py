@@ -55,8 +55,8 @@ class Operational(Front):
                 whole = not quaternions or all(q[a].any() for a in quaternions)
                 if whole and q.dot(q) < _INFINITE:
                     return at(q.copy())
-            elif q.dtype.hasobject:
-                return at(q)
+        if isinstance(q, np.ndarray) and q.dtype.hasobject and q.shape == shape:
+            return at(np.asarray(q))
         if self.device != "cpu" and _on_card(q):
             return at(q)
         where, given = f"operators of {self.name!r}", [self._argument("q", q)]

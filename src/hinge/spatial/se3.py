@@ -46,6 +46,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 @compiled(V=(6,))
 def exp(V: ArrayLike, out: Any = None) -> np.ndarray:
     """X = exp [ω× v; 0 0] of a twist, (…, 4, 4): where one gets in a unit of time."""

@@ -47,6 +47,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 @compiled(w=(3,))
 def exp(w: ArrayLike, out: Any = None) -> np.ndarray:
     """R = exp(w×) of a rotation vector, (…, 3, 3)."""

@@ -62,12 +62,22 @@ def written_whole(where: str, path: Any, overwrite: bool = True) -> Iterator[Pat
         if not overwrite:
             # who comes first has the name
             open(place, "x").close()
-        os.replace(beside, place)
+        _moved(beside, place, overwrite)
     except OSError as problem:
         raise _refusal(where, path, problem) from None
     finally:
         with suppress(OSError):
             os.unlink(beside)
+
+
+def _moved(beside: Path, place: Path, overwrite: bool) -> None:
+    """Move a file to its place; what only kept the name free goes if that fails."""
+    try:
+        os.replace(beside, place)
+    except OSError:
+        if not overwrite:
+            os.unlink(place)
+        raise
 
 
 def _refusal(where: str, path: Any, problem: Exception) -> ArgumentError:

@@ -57,7 +57,7 @@ def continued_dynamics(
 
     span: h, how long constraints have for what they ask, in s.
     """
-    phi, H = mech.phi(q), mech.H(q)
+    phi, H, span = mech.phi(q), mech.H(q), np.asarray(span)[()]
     moving = motion(mech, H, phi, q, qd, np.zeros(mech.nv), f_ext)
     places = held(mech, phi, constraints)
     found = response(mech, q, places, moving.f, tau)
