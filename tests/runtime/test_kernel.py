@@ -208,7 +208,10 @@ BAD = {
         r"leading shapes do not broadcast: A \(2,\), x \(3,\), s \(\)",
     ),
     "kernel dtype": (lambda: Kernel(TWICE.program, dtype=int), "int64; kernels come in float64"),
-    "source": (lambda: TWICE.source("rust"), "source is 'rust'; expected 'llvm', 'c', 'header' or 'cuda'"),
+    "source": (
+        lambda: TWICE.source("rust"),
+        "source is 'rust'; expected 'llvm', 'c', 'header' or 'cuda'",
+    ),
 }
 
 

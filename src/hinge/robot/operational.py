@@ -50,11 +50,10 @@ class Operational(Front):
             self._refuse(f"operators of {self.name!r}", numbers)
         split = active if active is None else _looked_up(self.mechanism, active)
         at, shape, dtype, quaternions = self._kept.get(("operators", split)) or self._symbols(split)
-        if type(q) is np.ndarray and q.shape == shape:
-            if q.dtype == dtype:
-                whole = not quaternions or all(q[a].any() for a in quaternions)
-                if whole and q.dot(q) < _INFINITE:
-                    return at(q.copy())
+        if type(q) is np.ndarray and q.shape == shape and q.dtype == dtype:
+            whole = not quaternions or all(q[a].any() for a in quaternions)
+            if whole and q.dot(q) < _INFINITE:
+                return at(q.copy())
         if isinstance(q, np.ndarray) and q.dtype.hasobject and q.shape == shape:
             return at(np.asarray(q))
         if self.device != "cpu" and _on_card(q):
