@@ -195,6 +195,8 @@ def test_files_that_are_no_motions_of_the_robot(tmp_path, batch):
             hinge.Trajectory.load(robot, tmp_path / name)
 
     batch.save(tmp_path / "a.npz")
+    with pytest.raises(hinge.ArgumentError, match="Trajectory.load needs a Robot, got str"):
+        hinge.Trajectory.load("a.npz", ARM)
     refused(
         "a.npz", r"q has shape .*; expected numbers \(3, …, 3\) for a motion of 'arm3'", zoo.arm(3)
     )

@@ -11,7 +11,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from ..errors import ArgumentError
-from ..robot import Robot
+from ..robot import Robot, check_robot
 from ..viewer.output import check_ending
 from ..write.whole import written_whole
 from .curves import labels
@@ -59,7 +59,7 @@ def _header(robot: Robot) -> list[str]:
 
 def read_motion(robot: Robot, path: str | Path) -> tuple[np.ndarray, dict[str, Any]]:
     """The times and the arrays of a motion of a robot in a file."""
-    where = f"load of a motion of {robot.name!r}"
+    where = f"load of a motion of {check_robot('Trajectory.load', robot).name!r}"
     ending = Path(path).suffix.lower()
     if ending not in DATA:
         raise ArgumentError(f"{where}: cannot read {str(path)!r}; expected {', '.join(DATA)}")
