@@ -13,7 +13,7 @@ __all__ = ["LINES", "Line", "Outcome", "all_lines", "line"]
 
 # modules that have lines; a new one is named here
 MODULES = ("states", "trees", "calls", "processes", "kept", "bounds", "files", "loops", "laws")
-MODULES += ("expressions", "precision")
+MODULES += ("expressions", "precision", "dead_points", "first_calls")
 
 
 class Outcome(NamedTuple):
