@@ -12,6 +12,7 @@ tests and looks at the raises of both runs.
 
 import json
 import os
+import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -40,6 +41,14 @@ def pytest_addoption(parser):
     parser.addoption("--leave", metavar="FILE", help="write down what skips and what is raised")
     parser.addoption("--after", metavar="FILE", help="run what skipped in a run with --leave")
     parser.addoption("--site", metavar="FOLDER", help="a built site, to be looked at in a browser")
+
+
+def pytest_runtest_setup(item):
+    """A folder of tests, imported for a package of its name that is not installed, goes away."""
+    for name in FRAMEWORKS.values():
+        module = sys.modules.get(name)
+        if hasattr(module, "__path__") and getattr(module, "__file__", None) is None:
+            del sys.modules[name]
 
 
 def pytest_collection_modifyitems(config, items):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..graph.operations import SINCOS
+from ..graph.operations import library_functions
 
 __all__ = ["python_symbols", "symbols"]
 
@@ -26,7 +26,7 @@ _REQUIRES_GRAD = sys.intern("requires_grad")
 def symbols() -> dict[str, int]:
     """The address of every name that compiled code may use but does not define."""
     library = _math_library()
-    math = {f"hinge_{name}": _address(getattr(library, name)) for name in SINCOS}
+    math = {f"hinge_{name}": _address(getattr(library, name)) for name in library_functions()}
     return math | _stack_probe() | python_symbols()
 
 
