@@ -6,7 +6,7 @@ import pytest
 
 import hinge
 from hinge import Inertia, Revolute, Shape
-from hinge.write import whole
+from hinge.write import mesh_files, whole
 
 BODY = Inertia(2.0, (0.1, 0.0, 0.2), [[0.3, 0, 0], [0, 0.4, 0], [0, 0, 0.5]])
 TETRAHEDRON = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n"
@@ -104,14 +104,15 @@ def test_a_file_that_a_robot_file_may_not_name_is_not_copied(tmp_path):
     assert files_in(tmp_path / "out") == ["m.urdf", "m.xml"]
 
 
-def test_a_file_that_is_not_written_leaves_no_copies(tmp_path, monkeypatch):
+@pytest.mark.parametrize("broken", [(whole.os, "replace"), (mesh_files.shutil, "copyfileobj")])
+def test_a_file_that_is_not_written_leaves_no_copies(broken, tmp_path, monkeypatch):
     meshes = [mesh_in(tmp_path / "far" / kind) for kind in ("visual", "collision")]
     (tmp_path / "out").mkdir()
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(whole.os, "replace", full)
+    monkeypatch.setattr(*broken, full)
     with warnings.catch_warnings(), pytest.raises(hinge.ArgumentError, match="No space left"):
         warnings.simplefilter("error")
         hinge.save(robot_of(*meshes), tmp_path / "out" / "m.urdf")

@@ -46,8 +46,6 @@ def save(
     try:
         with meshes.copied(), written_whole("save", place, overwrite) as beside:
             beside.write_text(text, encoding="utf-8")
-    except FileExistsError as problem:
-        raise _exists(problem.filename or place) from None
     except OSError as problem:
         raise ArgumentError(f"cannot write {str(place)!r}: {problem.strerror or problem}") from None
     return place
@@ -65,14 +63,10 @@ def _place(path: Any, overwrite: bool) -> Path:
         )
     check_place("save", place)
     if place.exists() and not overwrite:
-        raise _exists(place)
+        raise ArgumentError(
+            f"{str(place)!r} is there already; save with overwrite=True, or under another name"
+        )
     return place
-
-
-def _exists(place: str | Path) -> ArgumentError:
-    return ArgumentError(
-        f"{str(place)!r} is there already; save with overwrite=True, or under another name"
-    )
 
 
 def _text(
